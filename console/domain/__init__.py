@@ -1,0 +1,1 @@
+"""What things are and what follows from them: pure, no I/O, no clock."""

@@ -1,0 +1,1 @@
+"""Ticks from a droplet, rebuilt into complete samples."""

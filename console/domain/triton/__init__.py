@@ -1,0 +1,1 @@
+"""What is known about NVIDIA Triton: its statistics, models and words."""

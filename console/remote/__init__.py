@@ -1,0 +1,1 @@
+"""Reaching a droplet: transports, logins, host keys, and running the remote scripts."""

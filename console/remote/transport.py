@@ -1,0 +1,145 @@
+"""What every way of reaching a droplet can do: run a command, hold a process, tell whether the line lives.
+
+``SshTransport`` and ``LocalTransport`` both implement ``Transport`` and pass the same suite (tests/contract). All calls block,
+have a deadline in seconds, and may be made from several threads. Commands are argument lists: a transport quotes
+them itself where the way needs a shell, and nothing that came from a droplet is ever part of a command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import Protocol
+
+
+class Source(Enum):
+    """Which of a process's two outputs a chunk came from."""
+
+    OUT = "stdout"
+    ERR = "stderr"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes as they came."""
+
+    source: Source
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that ended.
+
+    Attributes:
+        exit_status: 0 to 255, or None where a signal ended it.
+        signal: The signal's name without SIG ("KILL"), or None.
+        stdout: At most the limit asked for.
+        stderr: Likewise.
+        truncated: True where either output was longer; the rest was read and dropped.
+    """
+
+    exit_status: int | None
+    stdout: bytes
+    stderr: bytes
+    signal: str | None = None
+    truncated: bool = False
+
+
+class Process(Protocol):
+    """A running command. Both outputs are drained into one bounded buffer."""
+
+    def read(self, timeout: float) -> Chunk | None:
+        """The next bytes of either output.
+
+        Returns:
+            The chunk, or None when both outputs have ended.
+
+        Raises:
+            TimeoutError: Nothing came within ``timeout`` seconds. The process runs on.
+            RemoteError: LOST: the connection went.
+        """
+
+    def write(self, data: bytes, timeout: float) -> None:
+        """Send all of ``data`` to standard input.
+
+        Raises:
+            TimeoutError: The other side did not take it in time; how much it took is not known.
+            BrokenPipeError: The process closed its input or ended.
+            RemoteError: LOST.
+        """
+
+    def close_stdin(self) -> None:
+        """Send the end of standard input. Calling it again does nothing."""
+
+    def wait(self, timeout: float) -> Completed:
+        """The exit status, once the process ended; outputs that were not read are dropped and not in it.
+
+        Raises:
+            TimeoutError: It still runs.
+            RemoteError: LOST.
+        """
+
+    def close(self) -> None:
+        """End the process if it runs (its input closes; then it is killed with its group), and free the channel.
+
+        Returns at once; calling it again does nothing.
+        """
+
+    def __enter__(self) -> Process: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Transport(Protocol):
+    """A way to a droplet, connected."""
+
+    @property
+    def name(self) -> str:
+        """The droplet, as people call it: for messages."""
+
+    @property
+    def closed(self) -> bool:
+        """True once closed or lost."""
+
+    def run(self, command: Sequence[str], *, stdin: bytes = b"", timeout: float, limit: int = 1 << 20) -> Completed:
+        """Run a command to its end. When the time is up it is ended there as well.
+
+        Args:
+            command: The argument list.
+            stdin: Given to it, then its input is closed.
+            timeout: Seconds for all of it.
+            limit: Bytes to keep of each output.
+
+        Raises:
+            RemoteError: COMMAND_TIMED_OUT, LOST, or SHELL_REFUSED.
+        """
+
+    def open(self, command: Sequence[str], *, timeout: float, guard: bool = True) -> Process:
+        """Start a command and return as soon as it was accepted.
+
+        Args:
+            command: The argument list.
+            timeout: Seconds until it must have been accepted (waiting for a free channel included).
+            guard: Wrap it so that it ends with its channel. False for what ends by itself at the end of its input.
+
+        Raises:
+            RemoteError: As ``run``.
+        """
+
+    def probe(self, timeout: float) -> float:
+        """Whether the other side still answers.
+
+        Returns:
+            The round trip in seconds.
+
+        Raises:
+            RemoteError: LOST: no answer in time. The transport is closed then.
+        """
+
+    def close(self) -> None:
+        """End every process and the connection. Returns within a second; calling it again does nothing."""

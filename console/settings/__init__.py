@@ -1,0 +1,1 @@
+"""config.yaml, read into typed settings."""

@@ -1,0 +1,1 @@
+"""What is kept on this side: known hosts, audit log, recordings."""
