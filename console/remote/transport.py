@@ -1,8 +1,9 @@
 """What every way of reaching a droplet can do: run a command, hold a process, tell whether the line lives.
 
-``SshTransport`` and ``LocalTransport`` both implement ``Transport`` and pass the same suite (tests/contract). All calls block,
-have a deadline in seconds, and may be made from several threads. Commands are argument lists: a transport quotes
-them itself where the way needs a shell, and nothing that came from a droplet is ever part of a command line.
+``SshTransport`` and ``LocalTransport`` both implement ``Transport`` and pass the same suite (tests/contract). All
+calls block, have a deadline in seconds, and may be made from several threads. Commands are argument lists: a
+transport quotes them itself where the way needs a shell, and nothing that came from a droplet is ever part of a
+command line.
 """
 
 from __future__ import annotations
