@@ -1,0 +1,51 @@
+"""Removing what lab runs left behind that were killed before they could clean up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from tests.lab.cache import take_lock
+from tests.lab.overlay import unmount
+
+
+def sweep(runs: Path) -> None:
+    """Remove every run below ``runs`` whose process is gone: its containers, its mounts, its files.
+
+    A run is alone where nobody holds its lock; its network is taken over by whoever claims its number next.
+    """
+    for folder in sorted(runs.glob("*")):
+        lock = take_lock(folder / "lock", wait=False)
+        if lock is None:
+            continue
+        _end_containers(folder)
+        for mount in _mounts_below(folder):
+            unmount(mount)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _end_containers(folder: Path) -> None:
+    """End the systemd-nspawn processes whose root lies in this run's folder."""
+    wanted = f"--directory={folder}/".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (process / "cmdline").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if arguments[0].endswith(b"systemd-nspawn") and any(argument.startswith(wanted) for argument in arguments):
+            os.kill(int(process.name), signal.SIGKILL)
+            for _ in range(100):  # its children go with it
+                if not process.exists():
+                    break
+                time.sleep(0.02)
+
+
+def _mounts_below(folder: Path) -> list[Path]:
+    """Mount points in a folder, deepest first."""
+    lines = Path("/proc/self/mounts").read_text().splitlines()
+    points = [Path(line.split()[1]) for line in lines]
+    return sorted((point for point in points if folder in point.parents), reverse=True)
