@@ -1,0 +1,174 @@
+"""One watched droplet: connect, follow its ticks, notice silence, and come back by itself.
+
+A monitor is one daemon thread that blocks with deadlines. It tells everything through ``emit``: each sample, and each
+change of the line. It never tries again by itself where that needs a person (DESIGN.md 3).
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from console.domain.telemetry.builder import SampleBuilder
+from console.remote.backoff import Backoff
+from console.remote.errors import FailureKind, RemoteError
+from console.services.link import Event, LinkState, Phase
+
+QUIET_S = 1.0
+"""A tick may be this late before the line is called stalled."""
+LOST_S = 8.0
+"""A line on which even a probe stays unanswered for this long is given up."""
+PROBE_EVERY_S = 30.0
+
+
+class Line(Protocol):
+    """A telemetry stream over an open connection."""
+
+    def read(self, timeout: float) -> Mapping[str, object] | None:
+        """The next line, or None when the stream ended.
+
+        Raises:
+            TimeoutError: Nothing came in time.
+            RemoteError: The stream or the connection broke.
+        """
+
+    def probe(self, timeout: float) -> float:
+        """Seconds for a round trip; RemoteError LOST where nothing comes back."""
+
+    def close(self) -> None:
+        """End the stream and the connection."""
+
+
+class Monitor:
+    """Follows one droplet until it is stopped.
+
+    Args:
+        droplet: Its name.
+        open_line: Connects and starts the stream; blocks; raises RemoteError.
+        emit: Called from the monitor's thread; must not block.
+        interval: Seconds between ticks.
+        backoff: When to try again.
+    """
+
+    def __init__(
+        self,
+        droplet: str,
+        *,
+        open_line: Callable[[], Line],
+        emit: Callable[[Event], None],
+        interval: float,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.droplet = droplet
+        self._open_line = open_line
+        self._emit = emit
+        self._interval = interval
+        self._backoff = backoff or Backoff(random=random.Random())  # noqa: S311 - jitter, no secret
+        self._stopping = threading.Event()
+        self._wake = threading.Event()
+        self._line: Line | None = None
+        self._lock = threading.Lock()
+        self._rtt: float | None = None
+        self._thread = threading.Thread(target=self._run, name=f"monitor {droplet}", daemon=True)
+
+    def start(self) -> None:
+        """Begin; call it once."""
+        self._thread.start()
+
+    def retry(self) -> None:
+        """Try again now, where the monitor waits: after a person did what was needed."""
+        self._wake.set()
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """End the stream and the connection, and wait up to ``timeout`` seconds for the thread."""
+        self._stopping.set()
+        self._wake.set()
+        with self._lock:
+            line = self._line
+        if line is not None:
+            line.close()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._connect_and_follow()
+            except RemoteError as error:
+                if not self._stopping.is_set():
+                    self._wait_after(error)
+        self._say(Phase.CLOSED, "closed")
+
+    def _connect_and_follow(self) -> None:
+        self._say(Phase.CONNECTING, "connecting")
+        line = self._open_line()
+        with self._lock:
+            self._line = line
+        try:
+            # Stopped while connecting: stop() found no line to close.
+            if not self._stopping.is_set():
+                self._follow(line)
+        finally:
+            with self._lock:
+                self._line = None
+            line.close()
+
+    def _follow(self, line: Line) -> None:
+        stream = f"{self.droplet}/{time.time_ns():x}"
+        builder = SampleBuilder(self.droplet)
+        live = False
+        probed = last = time.monotonic()
+        while not self._stopping.is_set():
+            try:
+                tick = line.read(self._interval + QUIET_S)
+            except TimeoutError:
+                live = False
+                self._on_silence(line, time.monotonic() - last)
+                continue
+            last = time.monotonic()
+            if tick is None:
+                raise RemoteError(FailureKind.SCRIPT_FAILED, f"{self.droplet}: the telemetry ended by itself")
+            sample = builder.feed(tick, arrived=time.time(), stream=stream)
+            if sample is None:
+                continue
+            self._emit(Event(self.droplet, sample=sample))
+            if not live:
+                live = True
+                self._backoff.reset()
+                self._say(Phase.LIVE, "live")
+            elif last - probed > PROBE_EVERY_S:
+                probed = last
+                self._rtt = line.probe(LOST_S)
+                self._say(Phase.LIVE, "live")
+
+    def _on_silence(self, line: Line, silent_s: float) -> None:
+        """Say it, then find out whether the line is dead or only the script is late."""
+        self._say(Phase.STALLED, f"no data for {silent_s:.0f} s")
+        self._rtt = line.probe(LOST_S)
+        if silent_s > 2 * LOST_S + self._interval:
+            raise RemoteError(
+                FailureKind.SCRIPT_FAILED,
+                f"{self.droplet}: the connection answers, but no telemetry came for {silent_s:.0f} s",
+            )
+
+    def _wait_after(self, error: RemoteError) -> None:
+        delay = self._backoff.after(error)
+        self._wake.clear()
+        if self._stopping.is_set():
+            return
+        if delay is None:
+            self._say(Phase.FAILED, str(error), error=error)
+            self._wake.wait()
+            return
+        retry_at = time.time() + delay
+        self._say(Phase.WAITING, f"{error}; trying again in {delay:.0f} s", error=error, retry_at=retry_at)
+        self._wake.wait(delay)
+
+    def _say(
+        self, phase: Phase, words: str, *, error: RemoteError | None = None, retry_at: float | None = None
+    ) -> None:
+        state = LinkState(phase, words, time.time(), error=error, retry_at=retry_at, rtt_s=self._rtt)
+        self._emit(Event(self.droplet, link=state))

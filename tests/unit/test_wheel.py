@@ -1,0 +1,66 @@
+"""The built wheel, installed into an empty virtual environment and run from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    (built,) = out.glob("*.whl")
+    return built
+
+
+def test_wheel_carries_the_remote_scripts_and_the_example(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    missing = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "remote_scripts").iterdir()
+        if path.suffix in {".py", ".sh"} and str(path.relative_to(ROOT)) not in names
+    ]
+    assert not missing
+    assert "console/config.example.yaml" in names
+
+
+def test_wheel_carries_no_tests(wheel: Path) -> None:
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.startswith(("tests/", "benchmarks/"))]
+
+
+@pytest.mark.timeout(300)
+def test_installed_wheel_runs_from_elsewhere(wheel: Path, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True, timeout=60)
+    constraints = str(ROOT / "constraints.txt")
+    pip = [str(venv / "bin" / "pip"), "install", "--quiet", "--constraint", constraints, str(wheel)]
+    subprocess.run(pip, check=True, timeout=240)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+
+    def run(*argv: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv, cwd=elsewhere, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    version = run(str(venv / "bin" / "droplet-console"), "--version")
+    assert version.returncode == 0, version.stderr
+    assert version.stdout.startswith("droplet-console ")
+    # The scripts are found in the installed package, not in the source tree: a first tick of this very machine.
+    status = run(str(venv / "bin" / "droplet-console"), "status", "local", "--json")
+    assert status.returncode in (0, 1), status.stderr
+    assert '"schema": "status/1"' in status.stdout
