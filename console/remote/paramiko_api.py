@@ -1,8 +1,8 @@
 """The one typed door to paramiko, which has no types.
 
-Nothing here imports paramiko until a connection is really made: the import costs a quarter of a second. The protocols
-list what the product uses and no more; ``console.remote.paramiko_client`` implements them on paramiko's own classes
-and says where it departs from them.
+Nothing here imports paramiko until a connection is really made: the import costs a quarter of a second. The
+protocols list what the product uses and no more; ``console.remote.paramiko_client`` implements them on paramiko's
+own classes and says where it departs from them.
 """
 
 from __future__ import annotations
@@ -52,8 +52,11 @@ class Channel(Protocol):
         """
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Call back, from the connection's thread, after data, an end of output, an exit status, room in the send
-        window, or a close. The callback must not block, nor call into the channel."""
+        """Call back after data, an end of output, an exit status, room in the send window, or a close.
+
+        From the connection's thread, perhaps with the channel's lock held: the callback must not block, nor call
+        into the channel.
+        """
 
     def recv_ready(self) -> bool:
         """Whether standard output has bytes to read."""
@@ -126,6 +129,51 @@ class Transport(Protocol):
         """End the connection and all its channels, without waiting for the other side."""
 
 
+class Handshake(Transport, Protocol):
+    """A connection on its way to being authenticated."""
+
+    host_key_blob: bytes
+    """The server's host key or host certificate as it was proved, after ``negotiate``."""
+    session_id: bytes
+    """What a public key signature is bound to, after ``negotiate``."""
+    server_extensions: dict[str, bytes]
+    """RFC 8308 extensions the server sent, such as "server-sig-algs"."""
+
+    def negotiate(self, timeout: float) -> None:
+        """Exchange versions and keys.
+
+        Raises:
+            NoBanner: The server did not say "SSH-2.0-..." in time.
+            TimeoutError: The key exchange was not over in time.
+            Exception: One of ``line_errors()``.
+        """
+
+    def auth_send(self, payload: bytes) -> None:
+        """Send a message of the authentication protocol (RFC 4252)."""
+
+    def auth_receive(self, timeout: float) -> bytes:
+        """The next such message of the server, with its type as the first byte.
+
+        Raises:
+            TimeoutError: None in time.
+            EOFError: The connection is gone.
+        """
+
+
+class NoBanner(Exception):  # noqa: N818 - named for what is missing
+    """The server did not introduce itself as an SSH server.
+
+    Attributes:
+        lines: What it said instead; OpenSSH says "Exceeded MaxStartups" or "Not allowed at this time" there.
+        closed: True where it closed the connection, False where it kept silent.
+    """
+
+    def __init__(self, lines: tuple[str, ...], *, closed: bool) -> None:
+        super().__init__("no SSH banner")
+        self.lines = lines
+        self.closed = closed
+
+
 class ChannelRefused(Exception):  # noqa: N818 - a word of the protocol
     """The server refused to open a channel.
 
@@ -141,14 +189,14 @@ class ChannelRefused(Exception):  # noqa: N818 - a word of the protocol
 
 
 def line_errors() -> tuple[type[Exception], ...]:
-    """What paramiko's calls raise when the connection breaks, for ``except line_errors()``."""
+    """What the calls of a connection raise when it breaks: name it after ``except``."""
     from paramiko.ssh_exception import SSHException
 
     return (SSHException, EOFError, OSError)
 
 
-def make_transport(stream: Stream, *, host_key_algorithms: Sequence[str]) -> Transport:
-    """A connection over ``stream``, not started yet (``console.remote.handshake`` starts it).
+def make_transport(stream: Stream, *, host_key_algorithms: Sequence[str]) -> Handshake:
+    """Wrap ``stream`` into a connection that ``negotiate`` starts.
 
     Args:
         stream: Connected; the transport owns it from here on.
@@ -156,4 +204,5 @@ def make_transport(stream: Stream, *, host_key_algorithms: Sequence[str]) -> Tra
     """
     from console.remote.paramiko_client import ClientTransport
 
-    return ClientTransport(stream, host_key_algorithms)
+    transport: Handshake = ClientTransport(stream, tuple(host_key_algorithms))
+    return transport
