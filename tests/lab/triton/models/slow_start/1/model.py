@@ -1,0 +1,18 @@
+"""Takes its time to load."""
+
+import json
+import time
+
+from lab_tensors import read, respond
+
+
+class TritonPythonModel:
+    """Is an echo, once it is there."""
+
+    def initialize(self, args):
+        """Sleep as long as the parameter says."""
+        time.sleep(float(json.loads(args["model_config"])["parameters"]["load_s"]["string_value"]))
+
+    def execute(self, requests):
+        """One response per request."""
+        return [respond("OUTPUT", read(request, "INPUT")) for request in requests]

@@ -1,0 +1,119 @@
+"""The server itself: tritonserver 2.51.0 (24.10) from the nvidia-pytriton wheel, laid out once in the cache.
+
+The wheel (55 MB, x86-64, glibc 2.35+) carries the binary, its libraries, the Python backend with stubs for
+Python 3.8 to 3.13, and the local response cache; no other backend.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+WHEEL = "nvidia-pytriton==0.7.0"
+SERVER_VERSION = "2.51.0"
+PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+BACKENDS = Path(__file__).parent / "backends"
+
+
+class LabTritonError(RuntimeError):
+    """The lab's Triton cannot be had here; the message says why and what to do."""
+
+
+def cache_folder() -> Path:
+    """Where the lab keeps what it builds: ``$DROPLET_CONSOLE_LAB_CACHE``, or /var/cache/droplet-console-lab."""
+    return Path(os.environ.get("DROPLET_CONSOLE_LAB_CACHE", "/var/cache/droplet-console-lab"))
+
+
+def layout() -> Path:
+    """The laid-out server, fetched on first use: ``bin/ lib/ caches/ backends/ stubs/3.X/``.
+
+    ``backends/python`` has no stub yet: that depends on the Python it will run under (``add_stub``).
+
+    Raises:
+        LabTritonError: pip could not fetch the wheel, with pip's own words.
+    """
+    home = cache_folder() / f"tritonserver-{SERVER_VERSION}"
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with _locked(cache_folder() / "tritonserver.lock"):
+        if not home.is_dir():
+            with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
+                _lay_out(_fetch(Path(scratch)), Path(scratch) / "home")
+                (Path(scratch) / "home").rename(home)
+    return home
+
+
+def add_stub(home: Path, python: str) -> None:
+    """Give the Python backend in ``home`` the stub for Python ``python`` ("3.11").
+
+    Raises:
+        LabTritonError: the wheel has no stub for this Python.
+    """
+    stub = home / "stubs" / python / "triton_python_backend_stub"
+    if not stub.is_file():
+        raise LabTritonError(f"{WHEEL} has no Python backend for Python {python}; it has {', '.join(PYTHONS)}")
+    target = home / "backends/python/triton_python_backend_stub"
+    target.unlink(missing_ok=True)
+    shutil.copy2(stub, target)
+
+
+def add_backends(home: Path) -> None:
+    """Put the stand-ins for TensorRT-LLM and vLLM, and what the models share, beside the Python backend."""
+    shutil.copyfile(BACKENDS / "lab_tensors.py", home / "backends/python/lab_tensors.py")
+    for folder in (path for path in BACKENDS.iterdir() if path.is_dir() and path.name != "__pycache__"):
+        target = home / "backends" / folder.name
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / "model.py", target / "model.py")
+        for shared in ("inflight.py", "lab_tensors.py"):
+            shutil.copyfile(BACKENDS / shared, target / shared)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(folder: Path) -> Path:
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--quiet",
+        "-d",
+        str(folder),
+    ]
+    done = subprocess.run([*pip, WHEEL], capture_output=True, text=True, timeout=600, check=False)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode != 0 or not wheels:
+        raise LabTritonError(f"pip could not fetch {WHEEL}: {done.stderr.strip()[-500:]}")
+    return wheels[0]
+
+
+def _lay_out(wheel: Path, home: Path) -> None:
+    unpacked = home.with_name("unpacked")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(unpacked)
+    server = unpacked / "pytriton/tritonserver"
+    home.mkdir()
+    for source, target in (
+        (server / "bin", "bin"),
+        (server / "backends", "backends"),
+        (server / "caches", "caches"),
+        (server / "python_backend_stubs", "stubs"),
+        (unpacked / "nvidia_pytriton.libs", "lib"),
+    ):
+        source.rename(home / target)
+    for program in (home / "bin/tritonserver", *home.glob("stubs/*/triton_python_backend_stub")):
+        program.chmod(0o755)
