@@ -139,7 +139,7 @@ def restricted(folder: Path) -> None:
     options = Options(repository=str(models), load=("echo",), restricted=closed)
     with host.running(options, folder / "log", wait=False) as server:
         deadline = time.monotonic() + 20
-        while "Started HTTPService" not in server.log.read_text() and time.monotonic() < deadline:
+        while not listens(server.api.metrics_port) and time.monotonic() < deadline:
             time.sleep(0.1)
         snapshot("restricted", server.api)
         for name, path in (("ready", "/v2/health/ready"), ("server", "/v2"), ("config", "/v2/models/echo/config")):
