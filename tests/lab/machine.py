@@ -9,6 +9,7 @@ It is reached like any droplet: ``ssh -F machine.ssh_config NAME``, as root or a
 from __future__ import annotations
 
 import atexit
+import os
 import secrets
 import shutil
 import subprocess
@@ -19,8 +20,9 @@ from types import TracebackType
 
 from tests.lab import root as roots
 from tests.lab import ssh_files
+from tests.lab.disk import ImageDisk, OverlayDisk
 from tests.lab.nspawn import DOCKER_OPTIONS, POLL, Container
-from tests.lab.overlay import mount_overlay, unmount
+from tests.lab.prepare import Identity, prepare, write_command, write_into
 from tests.lab.run_folder import run_folder
 
 BOOT_TIMEOUT = 60.0
@@ -46,6 +48,7 @@ class Machine:
         *,
         docker: bool = False,
         resolved: bool = True,
+        disk: bool = False,
         sshd: Sequence[str] = (),
         binds: Mapping[Path, str] | None = None,
     ) -> None:
@@ -55,6 +58,7 @@ class Machine:
             release: Which Debian.
             docker: With Docker in it.
             resolved: Whether systemd-resolved resolves names; otherwise a plain /etc/resolv.conf does.
+            disk: With an ext4 of its own, so that ``power_cut`` can be called. Takes a second longer.
             sshd: Lines for sshd's configuration that win over the lab's, such as "MaxStartups 2".
             binds: Folders of this machine to show inside, read-only: where, by the folder here.
         """
@@ -68,40 +72,23 @@ class Machine:
         self.root = self.folder / "root"
         self._bridge = run.network.bridge
         self._keys = run.keys
+        self._process = os.getpid()
         self._container: Container | None = None
         self._options = [f"--bind-ro={outside}:{inside}" for outside, inside in (binds or {}).items()]
-        if docker:
-            # An overlay cannot lie on an overlay, which the root is.
-            (self.folder / "docker").mkdir(parents=True)
-            self._options += [*DOCKER_OPTIONS, f"--bind={self.folder / 'docker'}:/var/lib/docker"]
+        self._options += self._docker_options() if docker else []
         layers = roots.build(release, ["docker"] if docker else [])
-        mount_overlay(self.root, layers, upper=self.folder / "upper", work=self.folder / "work")
+        self._disk: OverlayDisk | ImageDisk = (ImageDisk if disk else OverlayDisk)(layers, self.folder)
         atexit.register(self.close)
-        self._prepare(resolved, sshd)
-        self.boots = 0
+        self._disk.mount(self.root)
+        identity = Identity(self.name, self.address, self.address6, self.gateway)
+        prepare(self.root, identity, self._keys, resolved=resolved, sshd=sshd)
+        self._disk.flush(self.root)  # what was set up before the first boot is no part of any power cut
+        self._write_ssh_config()
 
-    def _prepare(self, resolved: bool, sshd: Sequence[str]) -> None:
-        self.write("/etc/hostname", self.name + "\n")
-        self.write("/etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n127.0.1.1 {self.name}\n")
-        self.write("/etc/machine-id", secrets.token_hex(16) + "\n", 0o444)
-        self.write(
-            "/etc/systemd/network/80-container-host0.network",
-            f"[Match]\nName=host0\n\n[Network]\nAddress={self.address}/24\nGateway={self.gateway}\n"
-            f"Address={self.address6}/64\nIPv6AcceptRA=no\nLLMNR=no\nMulticastDNS=no\n",
-        )
-        self.write("/etc/ssh/sshd_config.d/10-test.conf", "".join(line + "\n" for line in sshd))
-        verb = "enable" if resolved else "disable"
-        self._outside("systemctl", f"--root={self.root}", "--quiet", verb, "systemd-resolved.service")
-        resolv_conf = self.root / "etc/resolv.conf"
-        resolv_conf.unlink(missing_ok=True)
-        if resolved:
-            resolv_conf.symlink_to("../run/systemd/resolve/stub-resolv.conf")
-        else:
-            resolv_conf.write_text(f"nameserver {self.gateway}\n")
-        for user, key in self._keys.items():
-            home = "/root" if user == "root" else f"/home/{user}"
-            self.write(f"{home}/.ssh/authorized_keys", key.with_suffix(".pub").read_text(), 0o600, owner=user)
-        self.rebuild_host_keys(trust=True)
+    def _docker_options(self) -> list[str]:
+        # Docker's own overlays cannot lie on an overlay, which the root is.
+        (self.folder / "docker").mkdir(parents=True)
+        return [*DOCKER_OPTIONS, f"--bind={self.folder / 'docker'}:/var/lib/docker"]
 
     @property
     def running(self) -> bool:
@@ -127,7 +114,6 @@ class Machine:
                     f"lab droplet {self.name}: no sshd on {self.address}:\n{self._container.console()}"
                 )
             time.sleep(POLL)
-        self.boots += 1
 
     def _reachable(self) -> bool:
         """Whether sshd listens and the address is there, without a connection, which sshd would hold against us."""
@@ -151,6 +137,27 @@ class Machine:
     def kill(self) -> None:
         """End all its processes at once. What it had written stays, flushed or not: no power cut."""
         self._up.kill()
+
+    def power_cut(self, *, boot: bool = True, timeout: float = BOOT_TIMEOUT) -> None:
+        """Cut its power, this very moment, and boot it again from what its disk had by then.
+
+        What a process wrote and did not fsync may be lost; what it did fsync is there.
+
+        Args:
+            boot: False to leave it off, with ``root`` showing what its disk had.
+            timeout: Seconds for the boot.
+
+        Raises:
+            RuntimeError: It was made without ``disk=True``, or does not come up.
+        """
+        if not isinstance(self._disk, ImageDisk):
+            raise RuntimeError(f"lab droplet {self.name} was made without disk=True: its power cannot be cut")
+        self._disk.stop(self.root)
+        self._up.kill()
+        self._disk.keep_what_the_device_has(self.root)
+        self._disk.mount(self.root)
+        if boot:
+            self.boot(timeout)
 
     def run(
         self,
@@ -180,16 +187,11 @@ class Machine:
 
     def write(self, path: str, content: str | bytes, mode: int = 0o644, *, owner: str = "root") -> None:
         """Write a file, and its folders, whether the droplet is up or not; links mean what they mean inside."""
-        script = (
-            'set -e; mkdir -p "$(dirname "$1")"; cat >"$1"; chmod "$2" "$1"; '
-            'test "$3" = root || chown "$3:" "$1" "$(dirname "$1")"'
-        )
-        argv = ["sh", "-c", script, "sh", path, f"{mode:o}", owner]
         data = content.encode() if isinstance(content, str) else content
         if self.running:
-            self.run(argv, data)
+            self.run(write_command(path, mode, owner), data)
         else:
-            self._outside("chroot", str(self.root), *argv, data=data)
+            write_into(self.root, path, data, mode, owner)
 
     def key(self, user: str = "root") -> Path:
         """The private key that logs ``user`` in.
@@ -213,6 +215,13 @@ class Machine:
         """The path of the OpenSSH configuration."""
         return self.folder / "ssh_config"
 
+    def ssh_config_at(self, address: str, port: int) -> Path:
+        """Write an OpenSSH configuration that reaches it at another address, through a proxy say."""
+        path = self.folder / f"ssh_config-{address}-{port}"
+        known_hosts = self.known_hosts_for(address, port)
+        ssh_files.write_ssh_config(path, self.name, address, port, known_hosts, self._keys)
+        return path
+
     def rebuild_host_keys(self, *, trust: bool = False) -> None:
         """Give it new host keys, as a rebuilt droplet has.
 
@@ -223,19 +232,21 @@ class Machine:
         if self.running:
             self.run(["systemctl", "restart", "ssh.service"])
         if trust:
-            ssh_files.write_ssh_config(
-                self.ssh_config, self.name, self.address, self.ssh_port, self.known_hosts, self._keys
-            )
+            self._write_ssh_config()
 
-    def _outside(self, *command: str, data: bytes = b"") -> None:
-        subprocess.run(command, input=data, check=True, capture_output=True)
+    def _write_ssh_config(self) -> None:
+        ssh_files.write_ssh_config(
+            self.ssh_config, self.name, self.address, self.ssh_port, self.known_hosts, self._keys
+        )
 
     def close(self) -> None:
         """End it and remove everything of it. Calling it again does nothing."""
         atexit.unregister(self.close)
+        if self._process != os.getpid():
+            return  # a forked copy of whoever made it
         if self._container is not None:
             self._container.kill()
-        unmount(self.root)
+        self._disk.unmount(self.root)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Machine:

@@ -149,7 +149,7 @@ def _run_inside(root: Path, script: str) -> None:
     )
     # The network is this machine's while packages are installed, and so is the way to resolve names.
     command = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", f"--directory={root}", "--as-pid2"]
-    command += ["--resolv-conf=bind-host", "--timezone=off", "--pipe", "/bin/sh", "-c", prelude + script]
+    command += ["--resolv-conf=replace-host", "--timezone=off", "--pipe", "/bin/sh", "-c", prelude + script]
     Path("/run/systemd/nspawn").mkdir(parents=True, exist_ok=True)
     _checked(command, source)
 
