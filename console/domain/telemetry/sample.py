@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 
 SCHEMA = "sample/1"
 
+EXPLAIN_THEMSELVES = frozenset({"gap", "reason", "state_reason"})
+"""Fields that are themselves an explanation: None means that there is nothing to explain."""
+
 
 @dataclass(frozen=True, slots=True)
 class CpuSample:
@@ -117,7 +120,9 @@ class GpuSample:
     dram_gb_s: float | None = None
     """The same in 10^9 bytes per second; None on MIG, where the percent's base is not documented."""
     dram_peak_gb_s: float | None = None
-    """Max memory clock x 2 x bus width / 8: the device's own figures."""
+    """Max memory clock x 2 x bus width / 8: the device's own figures, or a table's where it has none."""
+    dram_peak_basis: str | None = None
+    """What the peak rests on: the device's own clock and bus width, or "typical of a ..."."""
     dram_source: str | None = None
     """"gpm", "dcgm-exporter", or "memory busy": the last is a duty cycle and never fills ``dram_percent``."""
     sm_percent: float | None = None

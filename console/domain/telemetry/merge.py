@@ -1,0 +1,129 @@
+"""Merge patches (RFC 7396) onto a document, keeping only what may stand there.
+
+A document is a tree of dicts that is never changed once it is made: a patch gives a new one that shares every
+branch it did not touch with the old. So the document of the last tick stays what it was, and a branch that is
+the same object has the same figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from console.domain.telemetry.kinds import RefusedError
+from console.domain.telemetry.shape import DOCUMENT, MAX_KEY, Branch, Many, Shape
+
+Document = dict[str, Any]
+
+MAX_REFUSED = 200
+"""Reasons that this side keeps for what it refused; the rest is left out all the same, without a word each."""
+
+
+class Merge:
+    """One patch being applied. Afterwards ``refused`` and ``gone`` tell what was left out and what came back."""
+
+    def __init__(self, refused: Mapping[str, str]) -> None:
+        self.refused = dict(refused)
+        self.grown = 0
+        """Values that came to stand where none stood, a text counting one more for each 32 characters."""
+
+    def document(self, old: Document, patch: object) -> Document:
+        """The document after ``patch``; with an empty ``old``, the whole document that was sent."""
+        if not isinstance(patch, dict):
+            raise RefusedError("the droplet sent a line without a document")
+        merged: Document = self._branch(old, patch, DOCUMENT, "")
+        return merged
+
+    def _branch(self, old: object, patch: Mapping[str, Any], shape: Branch, place: str) -> Document:
+        new = dict(old) if isinstance(old, dict) else {}
+        keys = shape.keys
+        for name, value in patch.items():
+            wanted = keys.get(name)
+            if wanted is not None:
+                self._put(new, name, value, wanted, place, name)
+        return new
+
+    def _many(self, old: object, patch: Mapping[str, Any], shape: Many, place: str) -> Document:
+        new = dict(old) if isinstance(old, dict) else {}
+        for name, value in patch.items():
+            if len(name) > MAX_KEY:
+                self._refuse(place, f"the droplet sent a name of more than {MAX_KEY} characters")
+                continue
+            key = name
+            if shape.key is not None:
+                try:
+                    key = shape.key(name)
+                except RefusedError as error:
+                    self._refuse(place, str(error))
+                    continue
+            if len(new) >= shape.limit and value is not None and key not in new:
+                self._refuse(place, f"more than {shape.limit} {shape.what}: the rest is left out")
+                continue
+            self._put(new, key, value, shape.of, place, name)
+        return new
+
+    def _put(self, new: Document, key: Any, value: object, shape: Shape, place: str, name: str) -> None:
+        """Put one member, or take it away where it is null or cannot be true."""
+        if value is None:
+            new.pop(key, None)
+            if self.refused:
+                self._forget(point(place, name))
+            return
+        try:
+            if isinstance(shape, (Branch, Many)):
+                new[key] = self._inner(new.get(key), value, shape, point(place, name))
+                return
+            had = key in new
+            new[key] = kept = shape(value)
+        except RefusedError as error:
+            new.pop(key, None)
+            self._refuse(point(place, name), str(error))
+            return
+        if not had:
+            self.grown += 1 + (len(kept) >> 5 if isinstance(kept, (str, tuple)) else 0)
+        if self.refused:
+            self._forget(point(place, name))
+
+    def _inner(self, old: object, value: object, shape: Branch | Many, place: str) -> Document:
+        if not isinstance(value, dict):
+            raise RefusedError("the droplet sent something else where an object belongs")
+        if old is None:
+            self.grown += 1
+        if isinstance(shape, Branch):
+            return self._branch(old, value, shape, place)
+        return self._many(old, value, shape, place)
+
+    def _refuse(self, place: str, reason: str) -> None:
+        if place in self.refused or len(self.refused) < MAX_REFUSED:
+            self.refused[place] = reason
+
+    def _forget(self, place: str) -> None:
+        """What stands at a place now, or is gone from it, was not refused."""
+        self.refused.pop(place, None)
+
+
+def point(place: str, name: str) -> str:
+    """The JSON Pointer (RFC 6901) of a member below ``place``."""
+    if "~" in name or "/" in name:
+        name = name.replace("~", "~0").replace("/", "~1")
+    return f"{place}/{name}"
+
+
+def weight(value: object) -> int:
+    """How many values a document holds, in the measure of ``Merge.grown``."""
+    total = 0
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        total += 1
+        if isinstance(one, dict):
+            rest.extend(one.values())
+        elif isinstance(one, (str, tuple)):
+            total += len(one) >> 5
+    return total
+
+
+def reasons(document: Document, refused: Mapping[str, str]) -> Mapping[str, str]:
+    """Why what is not in the document is not there, by JSON Pointer: the droplet's reasons and this side's own."""
+    told: Mapping[str, str] = document.get("unavailable", {})
+    return {**told, **refused} if refused else told

@@ -1,0 +1,22 @@
+"""The thresholds that advice starts from; the settings may change each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """In percent, each with what follows when it is crossed."""
+
+    dram_low: float = 30.0
+    """DRAM throughput below it with requests waiting: the batch is too small."""
+    dram_high: float = 80.0
+    """DRAM throughput above it: bandwidth is saturated, a larger batch will not help."""
+    cpu_high: float = 70.0
+    """Processor time above it: preprocessing holds the GPU back."""
+    memory_high: float = 95.0
+    """GPU memory above it with little activity: the framework's preallocated pool, no fault."""
+
+
+DEFAULT = Thresholds()
