@@ -1,0 +1,63 @@
+"""What in a picture wants a hand, and what deserves a look. Deeper findings are the doctor's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.domain.telemetry.sample import GpuSample, ModelSample, Sample, ServerSample
+from console.settings.schema import Thresholds
+
+_WELL = frozenset({"ready"})
+_BY_INTENT = frozenset({"", "unloaded"})
+"""Reasons with which Triton's index lists a model that somebody unloaded, or never loaded."""
+
+
+def problems(sample: Sample) -> list[str]:
+    """What is not well, one sentence each; empty where all is well. Decides the exit status."""
+    return [
+        *(f"GPU {gpu.index} is {_state(gpu)}" for gpu in sample.gpus if gpu.state != "ok"),
+        *(text for server in sample.servers for text in _server(server)),
+    ]
+
+
+def advice(sample: Sample, thresholds: Thresholds) -> list[str]:
+    """What the thresholds of the settings say about this picture."""
+    found = []
+    busy = sample.host.cpu.busy_percent
+    if busy is not None and busy > thresholds.cpu_high_percent:
+        found.append(
+            f"CPU {busy:.0f} % is above {thresholds.cpu_high_percent:g} %: preprocessing may hold the GPUs back"
+        )
+    waiting = any((model.pending or 0) > 0 for server in sample.servers for model in server.models)
+    for gpu in sample.gpus:
+        if gpu.dram_percent is None:
+            continue
+        if gpu.dram_percent > thresholds.dram_high_percent:
+            found.append(
+                f"GPU {gpu.index}: DRAM throughput {gpu.dram_percent:.0f} % is above "
+                f"{thresholds.dram_high_percent:g} %: the bandwidth is saturated, a smaller batch may serve better"
+            )
+        elif waiting and gpu.dram_percent < thresholds.dram_low_percent:
+            found.append(
+                f"GPU {gpu.index}: DRAM throughput {gpu.dram_percent:.0f} % is below "
+                f"{thresholds.dram_low_percent:g} % while requests wait: the batch may be too small"
+            )
+    return found
+
+
+def _server(server: ServerSample) -> Iterator[str]:
+    if server.state not in _WELL:
+        reason = f": {server.reason}" if server.reason else ""
+        yield f"Triton server {server.name} is {server.state}{reason}"
+    for model in server.models:
+        if model.state == "UNAVAILABLE" and (model.reason or "") not in _BY_INTENT:
+            yield f"model {_model(model)} on {server.name} is UNAVAILABLE: {model.reason}"
+
+
+def _state(gpu: GpuSample) -> str:
+    words = {"lost": "lost", "error": "in error"}.get(gpu.state, gpu.state)
+    return f"{words}: {gpu.state_reason}" if gpu.state_reason else words
+
+
+def _model(model: ModelSample) -> str:
+    return f"{model.name}/{model.version}" if model.version else model.name

@@ -1,0 +1,1 @@
+"""Samples as text for people and as JSON for programs."""

@@ -1,0 +1,146 @@
+"""The Triton servers in a picture: one heading each, and two rows for each model, the window and since the load."""
+
+from __future__ import annotations
+
+import time
+
+from console.cli.output import Output
+from console.cli.render import figures as form
+from console.cli.render.figures import NA, Figures
+from console.cli.render.table import table
+from console.cli.render.text import wrap
+from console.domain.telemetry.sample import Failures, ModelSample, Sample, ServerSample
+
+_HEADING = ("MODEL", "RPS", "HIT RATE", "BATCH", "FILL", "ERRORS", "QUEUE", "INFER")
+_FIGURES = (
+    ("rps", form.number, "RPS"),
+    ("hit_rate", form.percent, "HIT RATE"),
+    ("mean_batch", form.number, "BATCH"),
+    ("fill_percent", form.whole_percent, "FILL"),
+    ("error_percent", form.percent, "ERRORS"),
+    ("queue_ms", form.milliseconds, "QUEUE"),
+    ("compute_infer_ms", form.milliseconds, "INFER"),
+)
+"""A row's figures: field of ModelSample, how it is written, heading."""
+
+
+def server_lines(sample: Sample, figures: Figures, output: Output) -> list[str]:
+    """Lines for all servers, an empty line before each."""
+    if not sample.servers:
+        reason = sample.unavailable.get("/servers", "no tritonserver runs here, in a unit, a container or by hand")
+        return ["", *wrap(f"{output.paint('TRITON', 'bold')}  none: {reason}", output.width, "        ")]
+    lines: list[str] = []
+    for place, server in enumerate(sample.servers):
+        lines += ["", *_heading(server, sample.time, output)]
+        lines += _models(server, f"/servers/{place}", figures, output)
+    return lines
+
+
+def _heading(server: ServerSample, now: float, output: Output) -> list[str]:
+    state = output.paint(server.state, "green" if server.state == "ready" else "red")
+    parts = [f"{output.paint('TRITON', 'bold')}  {server.name}", state]
+    if server.version:
+        parts.append(server.version)
+    if server.models_total is not None:
+        parts.append(f"{server.models_ready or 0} of {server.models_total} models ready")
+    if server.started is not None:
+        parts.append(f"up {form.duration(max(now - server.started, 0))}")
+    if server.restarts:
+        parts.append(f"{server.restarts} restarts")
+    lines = [", ".join(parts)]
+    ports = (("HTTP", server.http), ("gRPC", server.grpc), ("metrics", server.metrics))
+    where = [f"{server.how} {server.unit or server.container or server.pid}"] if server.how else []
+    lines += wrap(
+        "        " + ", ".join([*where, *(f"{name} {at}" for name, at in ports if at)]), output.width, "        "
+    )
+    if server.reason and server.state != "ready":
+        lines += wrap(f"        {server.reason}", output.width, "        ")
+    return lines
+
+
+def _models(server: ServerSample, here: str, figures: Figures, output: Output) -> list[str]:
+    rows: list[tuple[str, ...]] = [_HEADING]
+    remarks: dict[int, list[str]] = {}
+    others: list[str] = []
+    for place, model in enumerate(server.models):
+        name = model_name(model)
+        if model.state != "READY":
+            reason = f": {model.reason}" if model.reason else ""
+            others.append(f"  {name}  {model.state}{reason}")
+            continue
+        rows.append(_window(model, name, f"{here}/models/{place}", figures))
+        if any(value is not None for value in model.average.values()):
+            rows.append(_average(model))
+        remarks[len(rows) - 1] = _remarks(model)
+    if len(rows) == 1 and not others:
+        return wrap(f"        models: {NA}, because {figures.why(f'{here}/models')}", output.width, "        ")
+    lines: list[str] = []
+    if len(rows) > 1:
+        for number, line in enumerate(table(rows, "<>>>>>>>", output.width if output.terminal else None)):
+            lines.append(output.paint(line, "bold") if number == 0 else line)
+            for text in remarks.get(number, []):
+                lines += [output.paint(part, "dim") for part in wrap(f"  {text}", output.width, "    ")]
+    for text in others:
+        lines += wrap(text, output.width, "    ")
+    return lines
+
+
+def model_name(model: ModelSample) -> str:
+    """Name and version as Triton's own URLs have them."""
+    return f"{model.name}/{model.version}" if model.version else model.name
+
+
+def _window(model: ModelSample, name: str, here: str, figures: Figures) -> tuple[str, ...]:
+    return (
+        name,
+        *(
+            figures.show(getattr(model, field), write, f"{here}/{field}", heading, of=name, otherwise=model.gap)
+            for field, write, heading in _FIGURES
+        ),
+    )
+
+
+def _average(model: ModelSample) -> tuple[str, ...]:
+    cells = ["  since its load"]
+    for field, write, _ in _FIGURES:
+        value = model.average.get(field)
+        cells.append("" if value is None else write(value))
+    return tuple(cells)
+
+
+def _remarks(model: ModelSample) -> list[str]:
+    found = []
+    if model.window_batches:
+        sizes = sorted(model.window_batches.items())
+        found.append("executions by batch size: " + ", ".join(f"{size}: {count}" for size, count in sizes[:24]))
+    failures = _failures(model.failures)
+    if failures:
+        found.append(f"failed since the server's start: {failures}")
+    inside = [
+        (model.running, "running", form.count),
+        (model.waiting, "waiting", form.count),
+        (model.kv_cache_percent, "KV cache", form.percent),
+        (model.tokens_per_s, "tokens/s", form.number),
+        (model.responses_per_s, "responses/s", form.number),
+        (model.first_response_ms, "first response", form.milliseconds),
+        (model.between_responses_ms, "between responses", form.milliseconds),
+        (model.p95_ms, "p95", form.milliseconds),
+    ]
+    shown = [f"{name} {write(value)}" for value, name, write in inside if value is not None]
+    if model.pending:
+        shown.insert(0, f"{model.pending} requests waiting")
+    if shown:
+        found.append(", ".join(shown))
+    if model.last_inference is not None:
+        found.append("last inference " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(model.last_inference)))
+    return found
+
+
+def _failures(failures: Failures) -> str:
+    reasons = (
+        ("BACKEND", failures.backend),
+        ("REJECTED", failures.rejected),
+        ("CANCELED", failures.cancelled),
+        ("OTHER", failures.other),
+    )
+    return ", ".join(f"{count} {name}" for name, count in reasons if count)

@@ -1,0 +1,124 @@
+"""`watch` for people: a few short lines a tick, in columns that stay where they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from console.cli.output import Output
+from console.cli.render import figures as form
+from console.cli.render.figures import NA
+from console.cli.render.servers import model_name
+from console.cli.render.text import fit, left
+from console.domain.telemetry.sample import GpuSample, ModelSample, Sample
+from console.settings.schema import Droplet
+
+EVERY = 20
+"""Lines of figures between two headings."""
+_COLUMNS = ((9, "RPS"), (8, "HIT %"), (7, "BATCH"), (7, "ERR %"), (10, "QUEUE"), (10, "INFER"), (5, "WAIT"))
+
+
+class Ticks:
+    """Turns samples into lines; the heading comes again after ``EVERY`` lines."""
+
+    def __init__(self, droplets: Sequence[Droplet], output: Output) -> None:
+        self._output = output
+        self._several = len(droplets) > 1
+        self._colours = {droplet.name: droplet.colour for droplet in droplets}
+        rest = 9 + (15 if self._several else 0) + sum(room for room, _ in _COLUMNS)
+        self._label = min(max(output.width - rest, 14), 40) if output.terminal else 24
+        self._since_heading = EVERY
+        self._told: dict[tuple[str, str], str] = {}
+
+    def lines(self, sample: Sample) -> list[str]:
+        """The lines of one sample: the models, the GPUs, the host, and reasons that are new."""
+        start = time.strftime("%H:%M:%S ", time.localtime(sample.time))
+        if self._several:
+            name = left(fit(sample.droplet, 14), 15)
+            start += self._output.paint(name, self._colours.get(sample.droplet))
+        body = [
+            *(self._model(server.name, model) for server in sample.servers for model in server.models),
+            *(self._gpu(gpu) for gpu in sample.gpus),
+            self._host(sample),
+        ]
+        found = [self._heading()] if self._since_heading >= EVERY else []
+        self._since_heading = len(body) if found else self._since_heading + len(body)
+        return [*found, *(start + line for line in body), *(start + text for text in self._news(sample))]
+
+    def _heading(self) -> str:
+        blank = " " * (24 if self._several else 9)
+        heads = "".join(head.rjust(room) for room, head in _COLUMNS)
+        return self._output.paint(f"{blank}{left('MODEL', self._label)}{heads}", "bold")
+
+    def _model(self, server: str, model: ModelSample) -> str:
+        name = model_name(model)
+        label = left(fit(name, self._label - 1) if self._output.terminal else name, self._label)
+        if model.state != "READY":
+            return f"{label} {model.state}" + (f": {fit(model.reason, 60)}" if model.reason else "")
+        cells = (
+            _figure(model.rps),
+            _figure(model.hit_rate),
+            _figure(model.mean_batch),
+            NA if model.error_percent is None else form.percent(model.error_percent).removesuffix(" %"),
+            NA if model.queue_ms is None else form.milliseconds(model.queue_ms),
+            NA if model.compute_infer_ms is None else form.milliseconds(model.compute_infer_ms),
+            "-" if model.pending is None else str(model.pending),
+        )
+        return label + "".join(cell.rjust(room) for cell, (room, _) in zip(cells, _COLUMNS, strict=True))
+
+    def _gpu(self, gpu: GpuSample) -> str:
+        label = left(f"gpu {gpu.index}", 7)
+        if gpu.state != "ok":
+            return label + gpu.state.upper() + (f": {gpu.state_reason}" if gpu.state_reason else "")
+        parts = [f"util {_percent(gpu.utilization_percent)}", f"dram {_percent(gpu.dram_percent)}"]
+        if gpu.dram_gb_s is not None:
+            parts.append(f"{form.number(gpu.dram_gb_s)} GB/s")
+        if gpu.memory_used is not None and gpu.memory_total:
+            parts.append(f"mem {gpu.memory_used / 2**30:.1f}/{gpu.memory_total / 2**30:.1f} GiB")
+        if gpu.temperature_c is not None:
+            parts.append(f"{gpu.temperature_c:.0f} °C")
+        if gpu.power_w is not None:
+            parts.append(f"{gpu.power_w:.0f} W")
+        return label + "  ".join(parts)
+
+    def _host(self, sample: Sample) -> str:
+        host = sample.host
+        parts = [f"cpu {_percent(host.cpu.busy_percent)}"]
+        if host.memory_total and host.memory_available is not None:
+            used = host.memory_total - host.memory_available
+            parts.append(f"mem {used / 2**30:.1f}/{host.memory_total / 2**30:.1f} GiB")
+        if host.net_rx_rate is not None and host.net_tx_rate is not None:
+            parts.append(f"net in {form.rate(host.net_rx_rate)} out {form.rate(host.net_tx_rate)}")
+        if sample.missed:
+            parts.append(f"{sample.missed} ticks missed")
+        return left("host", 7) + "  ".join(parts)
+
+    def _news(self, sample: Sample) -> list[str]:
+        """What is said once when it changes: a server's state, why a model has no figures, why DRAM is n/a."""
+        now: dict[tuple[str, str], str] = {}
+        for place, server in enumerate(sample.servers):
+            reason = f": {server.reason}" if server.reason and server.state != "ready" else ""
+            now[sample.droplet, f"triton {server.name}"] = f"{server.state}{reason}"
+            for number, model in enumerate(server.models):
+                why = model.gap or sample.unavailable.get(f"/servers/{place}/models/{number}/hit_rate")
+                if why:
+                    now[sample.droplet, model_name(model)] = f"{NA}, because {why}"
+        if not sample.servers:
+            now[sample.droplet, "triton"] = sample.unavailable.get("/servers", "no server found")
+        for place, gpu in enumerate(sample.gpus):
+            if gpu.state == "ok" and gpu.dram_percent is None:
+                reason = sample.unavailable.get(f"/gpus/{place}/dram_percent", "no reason was given")
+                now[sample.droplet, f"gpu {gpu.index}"] = f"dram {NA}, because {reason}"
+        if not sample.gpus:
+            now[sample.droplet, "gpu"] = f"{NA}, because {sample.unavailable.get('/gpus', 'no reason was given')}"
+        news = [f"{key[1]}: {text}" for key, text in now.items() if self._told.get(key) != text]
+        self._told = {key: text for key, text in self._told.items() if key[0] != sample.droplet} | now
+        return [self._output.paint(fit(text, 400), "dim") for text in news]
+
+
+def _figure(value: float | None) -> str:
+    return NA if value is None else form.number(value)
+
+
+def _percent(value: float | None) -> str:
+    return NA if value is None else f"{value:.0f} %"

@@ -1,0 +1,225 @@
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from console.cli import status
+from console.cli.exits import Exit, UsageError
+from console.cli.options import Options
+from console.cli.render.text import width
+from console.remote.errors import FailureKind, RemoteError
+from console.services.link import Event, Phase
+from tests.unit.cli.fakes import install, kept, link, sampled, settings_file, text
+from tests.unit.cli.samples import NO_GPM, model, sample, server, troubled
+
+
+def options(folder: Path, **more: object) -> Options:
+    file = settings_file(folder, "droplets: {prod: {group: live}, spare: {group: live}}")
+    return dataclasses.replace(Options(config=file), **more)  # type: ignore[arg-type]
+
+
+def first(droplet: str = "prod") -> Event:
+    return sampled(dataclasses.replace(sample(droplet), interval=None, seq=0))
+
+
+def test_waits_for_the_sample_that_has_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = install(
+        monkeypatch, [link("prod", Phase.CONNECTING), first(), link("prod", Phase.LIVE), sampled(sample())]
+    )
+    output = kept()
+    assert status.run(["prod"], options(tmp_path, json=True), first=False, output=output) is Exit.DONE
+    document = json.loads(text(output.out))
+    assert document["schema"] == "status/1"
+    assert [(one["schema"], one["droplet"], one["seq"]) for one in document["droplets"]] == [
+        ("sample/1", "prod", 1)
+    ]
+    assert opened.fleet.closed
+    assert [droplet.interval for droplet in opened.droplets] == [1.0]
+    assert text(output.err) == ""
+
+
+def test_first_takes_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [first(), sampled(sample())])
+    output = kept()
+    status.run(["prod"], options(tmp_path, json=True), first=True, output=output)
+    assert json.loads(text(output.out))["droplets"][0]["seq"] == 0
+
+
+def test_a_droplet_that_dies_after_its_first_sample_is_shown_by_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = RemoteError(FailureKind.LOST, "the connection to prod was lost")
+    install(monkeypatch, [first(), link("prod", Phase.WAITING, error=lost)])
+    output = kept()
+    assert status.run(["prod"], options(tmp_path, json=True), first=False, output=output) is Exit.DONE
+    assert json.loads(text(output.out))["droplets"][0]["seq"] == 0
+
+
+@pytest.mark.parametrize("phase", [Phase.WAITING, Phase.FAILED])
+def test_a_failure_stands_in_the_samples_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: Phase
+) -> None:
+    error = RemoteError(FailureKind.REFUSED, "spare: port 22 refuses connections", hint="is sshd running?")
+    install(monkeypatch, [link("spare", phase, error=error), first(), sampled(sample())])
+    output = kept()
+    assert status.run(["@live"], options(tmp_path, json=True), first=False, output=output) is Exit.NO_CONNECTION
+    good, bad = json.loads(text(output.out))["droplets"]
+    assert good["droplet"] == "prod"
+    assert bad["droplet"] == "spare"
+    assert bad["error"] == {
+        "kind": "refused",
+        "message": "spare: port 22 refuses connections",
+        "hint": "is sshd running?",
+    }
+
+
+def test_silence_ends_with_the_time_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [])
+    output = kept()
+    given = options(tmp_path, json=True, timeout=0.05)
+    assert status.run(["prod"], given, first=False, output=output) is Exit.NO_CONNECTION
+    (failed,) = json.loads(text(output.out))["droplets"]
+    assert failed["error"]["kind"] == "timed out"
+    assert "within 0.05 s" in failed["error"]["message"]
+
+
+def test_the_time_a_person_takes_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    steps = iter([None] * 20)
+
+    class Slow:
+        def events(self, timeout: float) -> Event | None:
+            now[0] += 10
+            return next(steps, sampled(sample()))
+
+        def __enter__(self) -> "Slow":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return None
+
+    from console.settings.schema import Droplet
+
+    collector = status.Collector(
+        [Droplet("prod")], first=False, timeout=30, waited=lambda: now[0] * 0.9, clock=lambda: now[0]
+    )
+    assert collector.collect(Slow())["prod"] == sample()
+
+
+def test_what_is_not_well_decides_the_exit_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [sampled(troubled())])
+    output = kept()
+    assert status.run(["prod"], options(tmp_path), first=False, output=output) is Exit.NOT_WELL
+    shown = text(output.out)
+    assert "!! GPU 3 is lost: the GPU has fallen off the bus" in shown
+    assert "!! model broken/1 on triton is UNAVAILABLE" in shown
+
+
+def test_one_server_of_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = sample(
+        servers=(server(model(), name="a"), server(model(name="b-model", hit_rate=None), name="b")),
+        unavailable={
+            "/servers/0/models/0/rps": "of a",
+            "/servers/1/models/0/hit_rate": "of b",
+            "/servers/10": "of another",
+            "/host/cpu": "of the host",
+        },
+    )
+    install(monkeypatch, [sampled(both)])
+    output = kept()
+    assert status.run(["prod"], options(tmp_path, json=True, server="b"), first=False, output=output) is Exit.DONE
+    (one,) = json.loads(text(output.out))["droplets"]
+    assert [server["name"] for server in one["servers"]] == ["b"]
+    assert one["unavailable"] == {"/servers/0/models/0/hit_rate": "of b", "/host/cpu": "of the host"}
+
+    install(monkeypatch, [sampled(both)])
+    output = kept()
+    assert status.run(["prod"], options(tmp_path, json=True, server="c"), first=False, output=output) is Exit.USAGE
+    (none,) = json.loads(text(output.out))["droplets"]
+    assert none["error"]["message"] == "prod has no Triton server 'c'; there is a, b"
+
+
+def test_a_slip_in_a_name_is_met_with_the_nearest_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = RemoteError(FailureKind.NAME_NOT_RESOLVED, "prdo: no such host")
+    install(monkeypatch, [link("prdo", Phase.FAILED, error=error)])
+    output = kept()
+    assert status.run(["prdo"], options(tmp_path), first=False, output=output) is Exit.NO_CONNECTION
+    assert "the settings know prod: did you mean that?" in text(output.out)
+
+
+def test_the_picture_fits_80_columns_and_explains_every_na(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [sampled(troubled())])
+    output = kept(terminal=True)
+    status.run(["prod"], options(tmp_path), first=False, output=output)
+    lines = text(output.out).splitlines()
+    assert max(width(line) for line in lines) <= 80
+    flat = " ".join(" ".join(lines).split())
+    assert f"DRAM, GB/s of GPU 2: n/a, because {NO_GPM}" in flat
+    assert "HIT RATE, BATCH, FILL of stream/1: n/a, because the model is decoupled" in flat
+    assert "no reason" not in flat
+    assert "\x1b" not in flat
+
+
+def test_a_pipe_gets_no_colour_and_whole_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "a-model-name-that-is-much-longer-than-any-column-could-be-on-a-terminal"
+    install(monkeypatch, [sampled(sample(servers=(server(model(name=name)),)))])
+    output = kept()
+    status.run(["prod"], options(tmp_path), first=False, output=output)
+    assert name in text(output.out)
+    assert "\x1b" not in text(output.out)
+
+
+def test_colour_on_a_terminal_marks_production(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = settings_file(tmp_path, "droplets: {prod: {production: true, colour: magenta}}")
+    install(monkeypatch, [sampled(sample())])
+    output = kept(terminal=True, colour=True)
+    status.run(["prod"], Options(config=file), first=False, output=output)
+    heading = text(output.out).splitlines()[0]
+    assert heading.startswith("\x1b[1;35mprod\x1b[0m  \x1b[1;31mPRODUCTION\x1b[0m")
+
+
+def test_ascii_where_the_locale_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [sampled(sample(servers=(server(model(name="modèle", queue_ms=0.02)),)))])
+    output = kept(unicode=False)
+    status.run(["prod"], options(tmp_path), first=False, output=output)
+    shown = text(output.out)
+    assert "62 C" in shown
+    assert "20 us" in shown
+    assert "mod?le" in shown
+
+
+def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = "\x1b]0;owned\x07\x9b2J\x1b[2J\r\u202e[red]x[/red]"
+    install(monkeypatch, [sampled(sample(servers=(server(model(name=evil), name=evil),)))])
+    output = kept(terminal=True, colour=True)
+    status.run(["prod"], options(tmp_path), first=False, output=output)
+    shown = text(output.out)
+    for harmful in ("\x1b]", "\x07", "\x9b", "\x1b[2J", "\r", "\u202e"):
+        assert harmful not in shown
+    assert "[red]x[/red]" in shown
+
+
+def test_json_is_ascii_and_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = "\x1b]0;owned\x07\u202e\n\ud800"
+    install(monkeypatch, [sampled(sample(servers=(server(model(name=evil)),)))])
+    output = kept()
+    status.run(["prod"], options(tmp_path, json=True), first=False, output=output)
+    (line,) = text(output.out).splitlines()
+    assert line.isascii()
+    assert json.loads(line)["droplets"][0]["servers"][0]["models"][0]["name"] == evil
+
+
+def test_droplets_without_gpu_or_triton_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = sample(gpus=(), servers=(), unavailable={"/gpus": "no NVIDIA driver is loaded"})
+    install(monkeypatch, [sampled(bare)])
+    output = kept()
+    assert status.run(["prod"], options(tmp_path), first=False, output=output) is Exit.DONE
+    shown = text(output.out)
+    assert "n/a, because no NVIDIA driver is loaded" in shown
+    assert "TRITON  none" in shown
+
+
+def test_an_unknown_group_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean live"):
+        status.run(["@life"], options(tmp_path), first=False, output=kept())

@@ -1,0 +1,144 @@
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from console.cli import watch
+from console.cli.exits import Exit, UsageError
+from console.cli.options import Options
+from console.cli.render.text import width
+from console.remote.errors import FailureKind, RemoteError
+from console.services.link import Event, Phase
+from tests.unit.cli.fakes import install, kept, link, sampled, settings_file, text
+from tests.unit.cli.samples import NO_GPM, model, sample, server, troubled
+
+
+def options(folder: Path, **more: object) -> Options:
+    file = settings_file(folder, "interval: 2\ndroplets: {prod: {}, spare: {interval: 5}}")
+    return dataclasses.replace(Options(config=file), **more)  # type: ignore[arg-type]
+
+
+def ticks(count: int, droplet: str = "prod") -> list[Event]:
+    return [sampled(dataclasses.replace(sample(droplet), seq=seq)) for seq in range(count)]
+
+
+def test_json_lines_on_stdout_and_nothing_else_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [link("prod", Phase.CONNECTING), *ticks(1), link("prod", Phase.LIVE), *ticks(5)[1:]])
+    output = kept()
+    given = options(tmp_path, json=True)
+    assert watch.run(["prod"], given, interval=None, count=3, output=output) is Exit.DONE
+    documents = [json.loads(line) for line in text(output.out).splitlines()]
+    assert [(one["schema"], one["seq"]) for one in documents] == [("sample/1", 0), ("sample/1", 1), ("sample/1", 2)]
+    assert [line.split(" ", 1)[1] for line in text(output.err).splitlines()] == ["prod: connecting", "prod: live"]
+
+
+def test_the_interval_is_the_flags_then_the_droplets_then_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [*ticks(1), *ticks(1, "spare")]
+    opened = install(monkeypatch, both)
+    watch.run(["prod", "spare"], options(tmp_path), interval=None, count=1, output=kept())
+    assert [droplet.interval for droplet in opened.droplets] == [2, 5]
+    opened = install(monkeypatch, both)
+    watch.run(["prod", "spare"], options(tmp_path), interval=0.5, count=1, output=kept())
+    assert [droplet.interval for droplet in opened.droplets] == [0.5, 0.5]
+    with pytest.raises(UsageError, match=r"0\.1 seconds at least"):
+        watch.run(["prod"], options(tmp_path), interval=0.01, count=1, output=kept())
+
+
+def test_people_get_a_line_for_each_model_gpu_and_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [sampled(troubled())])
+    output = kept(terminal=True)
+    watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
+    lines = text(output.out).splitlines()
+    assert lines[0].split() == ["MODEL", "RPS", "HIT", "%", "BATCH", "ERR", "%", "QUEUE", "INFER", "WAIT"]
+    assert lines[1].split()[1:] == ["echo/1", "812", "87.5", "8.00", "<0.1", "1.20", "ms", "3.40", "ms", "3"]
+    assert all(width(line) <= 80 for line in lines[:3])
+    assert any("gpu 3  LOST: the GPU has fallen off the bus" in line for line in lines)
+    assert any("broken/1" in line and "UNAVAILABLE: failed to stat" in line for line in lines)
+    assert any(line.endswith(f"gpu 2: dram n/a, because {NO_GPM}") for line in lines)
+
+
+def test_reasons_are_told_when_they_change_and_headings_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = dataclasses.replace(sample(), servers=(server(state="dead", reason="signal 9"),))
+    install(monkeypatch, [*ticks(30), sampled(gone), sampled(gone), *ticks(1)])
+    output = kept()
+    watch.run(["prod"], options(tmp_path), interval=None, count=33, output=output)
+    lines = [line.split(" ", 1)[1].strip() for line in text(output.out).splitlines()]
+    assert [line for line in lines if line.startswith("triton triton:")] == [
+        "triton triton: ready",
+        "triton triton: dead: signal 9",
+        "triton triton: ready",
+    ]
+    assert len([line for line in lines if line.startswith("MODEL")]) == 5
+
+
+def test_a_gap_is_told_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reset = model(gap="reset: the model was reloaded", rps=None, hit_rate=None, mean_batch=None, error_percent=None)
+    install(monkeypatch, [sampled(sample(servers=(server(reset),)))])
+    output = kept()
+    watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
+    assert "echo/1: n/a, because reset: the model was reloaded" in text(output.out)
+
+
+def test_waiting_goes_on_and_failing_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = RemoteError(FailureKind.LOST, "prod: connection lost")
+    changed = RemoteError(FailureKind.HOST_KEY_CHANGED, "prod: its host key changed", hint="ssh-keygen -R prod")
+    install(
+        monkeypatch,
+        [
+            *ticks(1),
+            link("prod", Phase.WAITING, "connection lost; trying again in 1 s", lost),
+            *ticks(1),
+            link("prod", Phase.FAILED, "its host key changed", changed),
+        ],
+    )
+    output = kept()
+    given = options(tmp_path, json=True)
+    assert watch.run(["prod"], given, interval=None, count=None, output=output) is Exit.NO_CONNECTION
+    assert len(text(output.out).splitlines()) == 2
+    said = text(output.err)
+    assert "prod: connection lost; trying again in 1 s" in said
+    assert said.endswith("droplet-console: prod: its host key changed\nssh-keygen -R prod\n")
+
+
+def test_a_new_round_trip_time_is_no_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [link("prod", Phase.LIVE), *ticks(1), link("prod", Phase.LIVE), *ticks(1)])
+    output = kept()
+    watch.run(["prod"], options(tmp_path), interval=None, count=2, output=output)
+    assert text(output.err).count("live") == 1
+
+
+def test_silence_beyond_the_time_out_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, ticks(1))
+    output = kept()
+    given = options(tmp_path, timeout=0.05)
+    assert watch.run(["prod"], given, interval=None, count=None, output=output) is Exit.NO_CONNECTION
+    assert "nothing came from prod for 0.05 s" in text(output.err)
+
+
+def test_a_server_must_be_there_at_first_and_may_go_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, ticks(1))
+    with pytest.raises(UsageError, match="prod has no Triton server 'other'; there is triton"):
+        watch.run(["prod"], options(tmp_path, server="other"), interval=None, count=1, output=kept())
+
+    without = dataclasses.replace(sample(), servers=())
+    install(monkeypatch, [*ticks(1), sampled(without), *ticks(1)])
+    output = kept()
+    given = options(tmp_path, server="triton", json=True)
+    watch.run(["prod"], given, interval=None, count=3, output=output)
+    documents = [json.loads(line) for line in text(output.out).splitlines()]
+    assert [len(one["servers"]) for one in documents] == [1, 0, 1]
+    assert documents[1]["unavailable"]["/servers"] == "there is no Triton server triton just now"
+
+
+def test_several_droplets_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [*ticks(1), *ticks(1, "spare")])
+    output = kept()
+    watch.run(["prod", "spare"], options(tmp_path), interval=None, count=1, output=output)
+    lines = text(output.out).splitlines()
+    assert any(line.split()[1:3] == ["prod", "echo/1"] for line in lines)
+    assert any(line.split()[1:3] == ["spare", "echo/1"] for line in lines)
