@@ -48,7 +48,7 @@ def why_not_ready() -> str | None:
     reason = why_impossible()
     if reason is None and missing_packages():
         reason = f"the lab is not set up ({', '.join(missing_packages())} missing): run `make lab-setup`"
-    if reason is None and not all(root.is_built(release) for release in root.RELEASES):
+    if reason is None and not all(root.is_built(release, extras) for release, extras in root.ROOTS):
         reason = "the lab's roots are not built: run `make lab-setup`"
     return reason
 

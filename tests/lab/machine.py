@@ -103,16 +103,28 @@ class Machine:
         """
         if self.running:
             raise RuntimeError(f"lab droplet {self.name} is up already")
-        end = time.monotonic() + timeout
         self._container = Container(
             self.name, self.root, bridge=self._bridge, log=self.folder / "console", options=self._options
         )
-        self._container.wait_ready(timeout)
+        self.wait_booted(timeout)
+
+    @property
+    def boots(self) -> int:
+        """How many boots it began since ``boot``: more than one where it rebooted itself."""
+        return self._up.boots
+
+    def wait_booted(self, timeout: float = BOOT_TIMEOUT, *, boots: int = 1) -> None:
+        """Wait until it began at least ``boots`` boots, the last one is through, and sshd answers on its address.
+
+        Raises:
+            RuntimeError: It does not come up; the message ends with its console's last lines.
+        """
+        end = time.monotonic() + timeout
+        container = self._up
+        container.wait_ready(timeout, boots)
         while not self._reachable():
             if time.monotonic() > end:
-                raise RuntimeError(
-                    f"lab droplet {self.name}: no sshd on {self.address}:\n{self._container.console()}"
-                )
+                raise RuntimeError(f"lab droplet {self.name}: no sshd on {self.address}:\n{container.console()}")
             time.sleep(POLL)
 
     def _reachable(self) -> bool:

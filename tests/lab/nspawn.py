@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 POLL = 0.02
+REBOOTED = 133
+"""systemd-nspawn's exit status where the container asked for a reboot."""
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/root",
@@ -27,28 +31,56 @@ class Container:
     def __init__(self, name: str, root: Path, *, bridge: str, log: Path, options: Sequence[str] = ()) -> None:
         self.name = name
         self._log = log
-        self._notify_path = log.with_name("notify")
-        self._notify_path.unlink(missing_ok=True)
-        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        self._notify.bind(str(self._notify_path))
+        self._command = [
+            "systemd-nspawn",
+            "--quiet",
+            "--boot",
+            "--register=no",
+            "--keep-unit",
+            "--notify-ready=yes",
+        ]
+        self._command += [f"--machine={name}", f"--directory={root}", f"--network-bridge={bridge}"]
+        self._command += [
+            "--resolv-conf=off",
+            "--timezone=off",
+            "--link-journal=no",
+            "--console=read-only",
+            *options,
+        ]
+        self._lock = threading.Lock()
+        self._ending = False
+        self.boots = 0
+        self._start()
+        threading.Thread(target=self._watch, name=f"lab droplet {name}", daemon=True).start()
+
+    def _start(self) -> None:
         Path("/run/systemd/nspawn").mkdir(parents=True, exist_ok=True)
-        command = ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--notify-ready=yes"]
-        command += [f"--machine={name}", f"--directory={root}", f"--network-bridge={bridge}"]
-        command += ["--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=read-only", *options]
-        environment = {
-            **os.environ,
-            "NOTIFY_SOCKET": str(self._notify_path),
-            "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1",
-        }
-        with log.open("ab") as output:
+        self._ready = False
+        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        path = self._log.with_name("notify")
+        path.unlink(missing_ok=True)
+        self._notify.bind(str(path))
+        environment = {**os.environ, "NOTIFY_SOCKET": str(path), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
+        with self._log.open("ab") as output:
             self._process = subprocess.Popen(
-                command,
+                self._command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 start_new_session=True,  # Ctrl-C in the terminal ends the tests, which then end this
             )
+        self.boots += 1
+
+    def _watch(self) -> None:
+        """Start it again whenever it reboots itself."""
+        while True:
+            status = self._process.wait()
+            with self._lock:
+                self._notify.close()
+                if self._ending or status != REBOOTED:
+                    return
+                self._start()
 
     @property
     def pid(self) -> int:
@@ -57,8 +89,8 @@ class Container:
 
     @property
     def running(self) -> bool:
-        """Whether it still runs."""
-        return self._process.poll() is None
+        """Whether it still runs, or is about to come back."""
+        return self._process.poll() is None or (self._process.returncode == REBOOTED and not self._ending)
 
     @property
     def leader(self) -> int:
@@ -77,8 +109,8 @@ class Container:
             pass
         raise RuntimeError(f"lab droplet {self.name} does not run; its console: {self._log}")
 
-    def wait_ready(self, timeout: float) -> None:
-        """Wait until its systemd says that the boot is through.
+    def wait_ready(self, timeout: float, boots: int = 1) -> None:
+        """Wait until it began at least ``boots`` boots, and its systemd says that the last one is through.
 
         Raises:
             RuntimeError: It ended instead, or took too long; the message ends with its console's last lines.
@@ -86,17 +118,20 @@ class Container:
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             if not self.running:
-                raise RuntimeError(f"lab droplet {self.name} ended while booting:\n{self.console()}")
-            if self._was_notified():
-                return
+                raise RuntimeError(f"lab droplet {self.name} ended instead of booting:\n{self.console()}")
+            with self._lock:
+                if self.boots >= boots and self._is_ready():
+                    return
             time.sleep(POLL)
         raise RuntimeError(f"lab droplet {self.name} is not up after {timeout} s:\n{self.console()}")
 
-    def _was_notified(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
-            return b"READY=1" in self._notify.recv(4096).split(b"\n")
-        except BlockingIOError:
+            while not self._ready:
+                self._ready = b"READY=1" in self._notify.recv(4096).split(b"\n")
+        except OSError:  # nothing yet, or it just ended
             return False
+        return True
 
     def console(self) -> str:
         """The last lines of its console."""
@@ -109,7 +144,7 @@ class Container:
             TimeoutError: It took longer; it was killed with its process group.
             RuntimeError: The container does not run.
         """
-        command = ["nsenter", f"--target={self.leader}", "--all", "--wd=/", "--", *argv]
+        command = ["nsenter", f"--target={self.leader}", "--all", "--wdns=/", "--", *argv]
         with subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -132,24 +167,20 @@ class Container:
     def power_off(self, timeout: float) -> None:
         """Shut it down in order; killed where that takes too long."""
         if self.running:
-            os.kill(self.leader, signal.SIGRTMIN + 4)  # systemd(1): poweroff.target
-            try:
-                self._process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                self.kill()
-        self._clean()
+            self._end(signal.SIGRTMIN + 4, timeout)  # systemd(1): poweroff.target
 
     def kill(self) -> None:
         """End it abruptly: all its processes are killed at once. Does nothing where it has ended."""
         if self.running:
-            try:
-                os.kill(self.leader, signal.SIGKILL)
-                self._process.wait(5)
-            except (RuntimeError, ProcessLookupError, subprocess.TimeoutExpired):
-                self._process.kill()
-                self._process.wait()
-        self._clean()
+            self._end(signal.SIGKILL, 5)
 
-    def _clean(self) -> None:
-        self._notify.close()
-        self._notify_path.unlink(missing_ok=True)
+    def _end(self, how: int, timeout: float) -> None:
+        with self._lock:
+            self._ending = True
+        try:
+            os.kill(self.leader, how)
+            self._process.wait(timeout)
+        except (RuntimeError, ProcessLookupError, subprocess.TimeoutExpired):
+            self._process.kill()  # its children go with it
+            self._process.wait()
+        shutil.rmtree(f"/run/systemd/nspawn/propagate/{self.name}", ignore_errors=True)

@@ -59,6 +59,9 @@ class Layer:
     script: str = ""
 
 
+ROOTS: tuple[tuple[str, tuple[str, ...]], ...] = (("bookworm", ()), ("bookworm", ("docker",)), ("trixie", ()))
+"""What the tests boot: release and extra layers. Built ahead, so that no test waits for packages."""
+
 SETTLED = Layer("settled", script=SETTLE)
 EXTRAS = {"docker": Layer("docker", script=DOCKER)}
 """Layers that a droplet may ask for by name."""

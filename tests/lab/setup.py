@@ -34,12 +34,13 @@ def _prepare() -> str | None:
         if missing:
             say(f"installing with apt: {' '.join(missing)}")
             host.install(missing)
-        unbuilt = [release for release in root.RELEASES if not root.is_built(release)]
+        unbuilt = [(release, extras) for release, extras in root.ROOTS if not root.is_built(release, extras)]
         if unbuilt:
-            say(f"building in {cache_folder()}, from this machine's apt source: {', '.join(unbuilt)} (minutes)")
+            names = ", ".join("-".join((release, *extras)) for release, extras in unbuilt)
+            say(f"building in {cache_folder()}, from this machine's apt source: {names} (minutes)")
             started = time.monotonic()
             with ThreadPoolExecutor(len(unbuilt)) as pool:
-                list(pool.map(root.build, unbuilt))
+                list(pool.map(lambda wanted: root.build(*wanted), unbuilt))
             say(f"built in {time.monotonic() - started:.0f} s")
     except (subprocess.CalledProcessError, OSError, RuntimeError) as error:
         return f"the lab could not be set up: {error}"
