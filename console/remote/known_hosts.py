@@ -118,6 +118,11 @@ def _parse(file: str, number: int, text: str) -> Line:
     return Line(file, number, marker, words[0], blob)
 
 
+def holds_key(line: bytes, blob: bytes) -> bool:
+    """Whether a line of a list of public keys holds this one."""
+    return base64.b64encode(blob) in line.split()
+
+
 def matches(hosts: str, name: str) -> bool:
     """Whether a line's patterns mean this lookup name: hashed, or a list with ``*``, ``?`` and ``!``."""
     if hosts.startswith("|1|"):

@@ -114,6 +114,9 @@ class Transport(Protocol):
             EOFError: The connection is gone.
         """
 
+    def silent_for(self) -> float:
+        """Seconds since the server was last heard."""
+
     def ping(self, timeout: float) -> float:
         """Ask the server for any answer at all.
 
@@ -140,13 +143,16 @@ class Handshake(Transport, Protocol):
     """RFC 8308 extensions the server sent, such as "server-sig-algs"."""
 
     def negotiate(self, timeout: float) -> None:
-        """Exchange versions and keys.
+        """Exchange versions and keys within ``timeout`` seconds.
 
         Raises:
             NoBanner: The server did not say "SSH-2.0-..." in time.
-            TimeoutError: The key exchange was not over in time.
+            TimeoutError: It did, but the key exchange did not end in time.
             Exception: One of ``line_errors()``.
         """
+
+    def set_keepalive(self, seconds: int) -> None:
+        """Send something that often while nothing comes, for the sake of NAT tables in between."""
 
     def auth_send(self, payload: bytes) -> None:
         """Send a message of the authentication protocol (RFC 4252)."""

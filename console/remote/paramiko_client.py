@@ -48,7 +48,14 @@ class ClientPacketizer(Packetizer):  # type: ignore[misc]
     def __init__(self, stream: Stream) -> None:
         super().__init__(stream)
         self._stream = stream
+        self.read_at = time.monotonic()
         self.writing_since: float | None = None
+
+    def read_message(self) -> Any:
+        """The next message, with a note of when it came."""
+        message = super().read_message()
+        self.read_at = time.monotonic()
+        return message
 
     def write_all(self, out: bytes) -> None:
         """Send all of ``out``.
@@ -136,6 +143,7 @@ class ClientTransport(Transport):  # type: ignore[misc]
         self._pings: deque[threading.Event] = deque()
         self._ping_lock = threading.Lock()
         self._banner_deadline = 0.0
+        self._before_banner: list[str] = []
 
     @property
     def preferred_keys(self) -> tuple[str, ...]:
@@ -151,8 +159,10 @@ class ClientTransport(Transport):  # type: ignore[misc]
         self.auth_handler = AuthBridge(self)
         done = threading.Event()
         self.start_client(event=done)
-        if not done.wait(2 * timeout):
+        if not done.wait(timeout):
             self.close()
+            if not self.remote_version:
+                raise NoBanner(tuple(self._before_banner), closed=False)
             raise TimeoutError("the key exchange did not end")
         if not self.is_active():
             error = self.get_exception()
@@ -161,7 +171,7 @@ class ClientTransport(Transport):  # type: ignore[misc]
             raise error or EOFError("the connection ended during the key exchange")
 
     def _check_banner(self) -> None:
-        lines: list[str] = []
+        lines = self._before_banner
         while len(lines) < BANNER_LINES:
             line = self._read_banner_line(lines)
             if line.startswith("SSH-"):
@@ -266,6 +276,10 @@ class ClientTransport(Transport):  # type: ignore[misc]
             channel.answered.set()
 
     # --- liveness and end
+
+    def silent_for(self) -> float:
+        """See ``paramiko_api.Transport.silent_for``."""
+        return time.monotonic() - float(self.packetizer.read_at)
 
     def ping(self, timeout: float) -> float:
         """See ``paramiko_api.Transport.ping``."""

@@ -96,8 +96,8 @@ class UserAuth:
         answer = self._ask(payload + ssh_wire.string(algorithm) + ssh_wire.string(blob), timeout)
         return answer if isinstance(answer, Success | Failure) else True
 
-    def sign(self, key: Signer, algorithm: str, timeout: float) -> Success | Failure:
-        """Prove that one holds ``key``.
+    def proof(self, key: Signer, algorithm: str) -> bytes:
+        """Have ``key`` sign for this connection; ``prove`` sends it.
 
         Raises:
             OSError, ValueError: As ``Signer.sign``.
@@ -105,7 +105,11 @@ class UserAuth:
         payload = self._request("publickey") + ssh_wire.boolean(True)
         payload += ssh_wire.string(algorithm) + ssh_wire.string(key.blob)
         signature = key.sign(ssh_wire.string(self._transport.session_id) + payload, algorithm)
-        return _decision(self._ask(payload + ssh_wire.string(signature), timeout))
+        return payload + ssh_wire.string(signature)
+
+    def prove(self, proof: bytes, timeout: float) -> Success | Failure:
+        """Send what ``proof`` made."""
+        return _decision(self._ask(proof, timeout))
 
     def password(self, password: str, timeout: float) -> Success | Failure | Wanted:
         """Send a password; ``Wanted.NEW_PASSWORD`` where it has expired."""

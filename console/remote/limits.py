@@ -1,0 +1,121 @@
+"""How many logins at once, and how often to one address.
+
+UFW's ``limit`` rejects the sixth connection in 30 s and renews its ban with each try; sshd drops unauthenticated
+connections beyond MaxStartups (10 by default).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+
+from console.remote.errors import FailureKind, RemoteError
+
+FLEET_LOGINS = 10
+LOGINS_PER_WINDOW = 4
+WINDOW = 30.0
+
+
+class Slot:
+    """A place among the logins in progress."""
+
+    def __init__(self, semaphore: threading.Semaphore) -> None:
+        self._semaphore = semaphore
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Let another login go ahead meanwhile (a person is being asked)."""
+        self._semaphore.release()
+        try:
+            yield
+        finally:
+            self._semaphore.acquire()
+
+
+class FleetSlots:
+    """At most ``count`` logins in progress; the others wait for their turn."""
+
+    def __init__(self, count: int = FLEET_LOGINS) -> None:
+        self._semaphore = threading.Semaphore(count)
+
+    @contextmanager
+    def slot(self) -> Iterator[Slot]:
+        """Hold a place. How long that takes is bounded by the deadlines of the logins ahead."""
+        with self._semaphore:
+            yield Slot(self._semaphore)
+
+
+class Attempt:
+    """A login that was let through; it counts from the moment the other side has noticed it."""
+
+    def __init__(self, made: Callable[[], None]) -> None:
+        self._made = made
+        self.counted = False
+
+    def noticed(self) -> None:
+        """TCP was established or refused."""
+        if not self.counted:
+            self.counted = True
+            self._made()
+
+
+class LoginRate:
+    """A sliding window of logins for each address."""
+
+    def __init__(
+        self, count: int = LOGINS_PER_WINDOW, window: float = WINDOW, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._count = count
+        self._window = window
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._made: dict[Hashable, deque[float]] = {}
+        self._pending: dict[Hashable, int] = {}
+
+    def wait(self, address: Hashable) -> float:
+        """Seconds until another login to ``address`` is allowed; 0 if it is now."""
+        with self._lock:
+            return self._wait(address)
+
+    def _wait(self, address: Hashable) -> float:
+        made, now = self._made.get(address, deque()), self._clock()
+        while made and now - made[0] >= self._window:
+            made.popleft()
+        if not made:
+            self._made.pop(address, None)
+        if len(made) + self._pending.get(address, 0) < self._count:
+            return 0.0
+        return made[0] + self._window - now if made else 1.0
+
+    @contextmanager
+    def attempt(self, address: Hashable, name: str) -> Iterator[Attempt]:
+        """Hold one of the window's places; given back at the end unless the attempt was noticed.
+
+        Raises:
+            RemoteError: LIMITED by ourselves, with ``retry_after``.
+        """
+        with self._lock:
+            seconds = self._wait(address)
+            if seconds > 0:
+                raise RemoteError(
+                    FailureKind.LIMITED,
+                    f"{name}: {self._count} logins in {self._window:.0f} s is what a droplet's own limits allow.",
+                    hint=f"The next one is due in {seconds:.0f} s.",
+                    retry_after=seconds,
+                )
+            self._pending[address] = self._pending.get(address, 0) + 1
+        attempt = Attempt(lambda: self._record(address))
+        try:
+            yield attempt
+        finally:
+            with self._lock:
+                self._pending[address] -= 1
+                if not self._pending[address]:
+                    del self._pending[address]
+
+    def _record(self, address: Hashable) -> None:
+        with self._lock:
+            self._made.setdefault(address, deque()).append(self._clock())
