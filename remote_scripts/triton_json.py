@@ -1,0 +1,59 @@
+"""Triton's JSON answers, read with suspicion: what listens on the port may be anything."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from remote_scripts.files import cut
+
+MAX_COUNT = 1 << 64
+"""Triton's counters are unsigned 64-bit."""
+_INTEGER_DIGITS = 20
+
+
+def parse(body: bytes) -> Any:
+    """The value in ``body``.
+
+    Raises:
+        ValueError: it is no JSON, or holds numbers of absurd length, or is nested too deep.
+    """
+    try:
+        return json.loads(body, parse_int=_integer)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def _integer(text: str) -> int:
+    # int() takes quadratic time, and Python before 3.10.7 does not stop it.
+    if len(text) > _INTEGER_DIGITS:
+        raise ValueError("a number has too many digits")
+    return int(text)
+
+
+def whole(value: object) -> int | None:
+    """A counter: a JSON integer, or digits in a string as protobuf's JSON has it; None for anything else."""
+    if type(value) is int:
+        return value if 0 <= value < MAX_COUNT else None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _INTEGER_DIGITS:
+        return int(value) if int(value) < MAX_COUNT else None
+    return None
+
+
+def text(value: object) -> str | None:
+    """A string that is not empty, cut to what may travel; None for anything else."""
+    return cut(value) if isinstance(value, str) and value else None
+
+
+def members(value: object) -> dict[str, Any]:
+    """A JSON object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def error_text(body: bytes) -> str:
+    """The message of Triton's ``{"error": "…"}``; "" where there is none."""
+    try:
+        found = text(members(parse(body[:65536])).get("error"))
+    except ValueError:
+        return ""
+    return found or ""
