@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests.lab.cache import cache_folder, locked
 from tests.lab.triton import wheel
 from tests.lab.triton.api import Api
 from tests.lab.triton.options import Options
@@ -40,15 +41,16 @@ def home() -> Path:
     if not any(Path("/usr/lib").rglob(library)):
         raise wheel.LabTritonError(f"{library} is missing: apt-get install libpython{version}")
     source = wheel.layout()
-    target = wheel.cache_folder() / f"host-python{version}"
-    if not target.is_dir():
-        scratch = Path(f"{target}.new")
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(source, scratch, copy_function=_link)
-        wheel.add_stub(scratch, version)
-        _give_numpy(scratch / "python", version)
-        scratch.rename(target)
-    wheel.add_backends(target)
+    target = cache_folder() / f"host-python{version}"
+    with locked(cache_folder() / "locks" / target.name):
+        if not target.is_dir():
+            scratch = Path(f"{target}.new")
+            shutil.rmtree(scratch, ignore_errors=True)
+            shutil.copytree(source, scratch, copy_function=_link)
+            wheel.add_stub(scratch, version)
+            _give_numpy(scratch / "python", version)
+            scratch.rename(target)
+        wheel.add_backends(target)
     return target
 
 

@@ -6,16 +6,14 @@ Python 3.8 to 3.13, and the local response cache; no other backend.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from tests.lab.cache import cache_folder, locked
 
 WHEEL = "nvidia-pytriton==0.7.0"
 SERVER_VERSION = "2.51.0"
@@ -27,11 +25,6 @@ class LabTritonError(RuntimeError):
     """The lab's Triton cannot be had here; the message says why and what to do."""
 
 
-def cache_folder() -> Path:
-    """Where the lab keeps what it builds: ``$DROPLET_CONSOLE_LAB_CACHE``, or /var/cache/droplet-console-lab."""
-    return Path(os.environ.get("DROPLET_CONSOLE_LAB_CACHE", "/var/cache/droplet-console-lab"))
-
-
 def layout() -> Path:
     """The laid-out server, fetched on first use: ``bin/ lib/ caches/ backends/ stubs/3.X/``.
 
@@ -41,8 +34,7 @@ def layout() -> Path:
         LabTritonError: pip could not fetch the wheel, with pip's own words.
     """
     home = cache_folder() / f"tritonserver-{SERVER_VERSION}"
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    with _locked(cache_folder() / "tritonserver.lock"):
+    with locked(cache_folder() / "locks" / "tritonserver"):
         if not home.is_dir():
             with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
                 _lay_out(_fetch(Path(scratch)), Path(scratch) / "home")
@@ -73,13 +65,6 @@ def add_backends(home: Path) -> None:
         shutil.copyfile(folder / "model.py", target / "model.py")
         for shared in ("inflight.py", "lab_tensors.py"):
             shutil.copyfile(BACKENDS / shared, target / shared)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _fetch(folder: Path) -> Path:
