@@ -65,17 +65,18 @@ class Machine:
         run = run_folder()
         self.release = release
         self.name = f"lab-{secrets.token_hex(3)}"
-        self.address, self.address6 = run.network.next_addresses()
+        self.address, self.address6 = run.network.take_addresses()
         self.gateway = run.network.gateway
         self.ssh_port = 22
         self.folder = run.folder / self.name
         self.root = self.folder / "root"
-        self._bridge = run.network.bridge
+        self._network = run.network
         self._keys = run.keys
         self._process = os.getpid()
+        self._closed = False
         self._container: Container | None = None
         self._options = [f"--bind-ro={outside}:{inside}" for outside, inside in (binds or {}).items()]
-        self._options += self._docker_options() if docker else []
+        self._options += self._docker_options(own_folder=not disk) if docker else []
         layers = roots.build(release, ["docker"] if docker else [])
         self._disk: OverlayDisk | ImageDisk = (ImageDisk if disk else OverlayDisk)(layers, self.folder)
         atexit.register(self.close)
@@ -85,10 +86,12 @@ class Machine:
         self._disk.flush(self.root)  # what was set up before the first boot is no part of any power cut
         self._write_ssh_config()
 
-    def _docker_options(self) -> list[str]:
-        # Docker's own overlays cannot lie on an overlay, which the root is.
-        (self.folder / "docker").mkdir(parents=True)
-        return [*DOCKER_OPTIONS, f"--bind={self.folder / 'docker'}:/var/lib/docker"]
+    def _docker_options(self, *, own_folder: bool) -> list[str]:
+        options = list(DOCKER_OPTIONS)
+        if own_folder:  # Docker's overlays cannot lie on an overlay, which the root is
+            (self.folder / "docker").mkdir(parents=True)
+            options.append(f"--bind={self.folder / 'docker'}:/var/lib/docker")
+        return options
 
     @property
     def running(self) -> bool:
@@ -104,7 +107,7 @@ class Machine:
         if self.running:
             raise RuntimeError(f"lab droplet {self.name} is up already")
         self._container = Container(
-            self.name, self.root, bridge=self._bridge, log=self.folder / "console", options=self._options
+            self.name, self.root, bridge=self._network.bridge, log=self.folder / "console", options=self._options
         )
         self.wait_booted(timeout)
 
@@ -223,6 +226,16 @@ class Machine:
         return ssh_files.known_hosts_lines(self.root / "etc/ssh", host, port)
 
     @property
+    def fingerprints(self) -> dict[str, str]:
+        """The SHA256 fingerprints of its host keys ("SHA256:..."), by the kind of key ("ssh-ed25519")."""
+        return ssh_files.fingerprints(self.root / "etc/ssh")
+
+    @property
+    def keys(self) -> dict[str, Path]:
+        """The private keys of all accounts that have one."""
+        return dict(self._keys)
+
+    @property
     def ssh_config(self) -> Path:
         """The path of the OpenSSH configuration."""
         return self.folder / "ssh_config"
@@ -254,12 +267,14 @@ class Machine:
     def close(self) -> None:
         """End it and remove everything of it. Calling it again does nothing."""
         atexit.unregister(self.close)
-        if self._process != os.getpid():
-            return  # a forked copy of whoever made it
+        if self._process != os.getpid() or self._closed:
+            return  # a forked copy of whoever made it is not to end it
+        self._closed = True
         if self._container is not None:
             self._container.kill()
         self._disk.unmount(self.root)
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._network.give_back(self.address)
 
     def __enter__(self) -> Machine:
         if not self.running:

@@ -5,9 +5,9 @@ The droplets of one run see each other and this machine, and nothing else: nothi
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Network:
 
     number: int
     lock: int
-    _hosts: itertools.count[int] = field(default_factory=lambda: itertools.count(10))
+    _free: deque[int] = field(default_factory=lambda: deque(range(10, 251)))
 
     @property
     def bridge(self) -> str:
@@ -44,14 +44,20 @@ class Network:
         """This machine's IPv6 address in it."""
         return f"fd00:213:{self.number}::1"
 
-    def next_addresses(self) -> tuple[str, str]:
-        """An IPv4 and an IPv6 address nobody here had yet."""
-        host = next(self._hosts)
-        if host > 250:
-            raise RuntimeError(
-                "this lab run has used all addresses of its network: close droplets, start a new run"
-            )
+    def take_addresses(self) -> tuple[str, str]:
+        """An IPv4 and an IPv6 address for one droplet, those nobody had before first.
+
+        Raises:
+            RuntimeError: All are in use.
+        """
+        if not self._free:
+            raise RuntimeError("this lab run has 241 droplets, which is all its network has addresses for")
+        host = self._free.popleft()
         return f"10.213.{self.number}.{host}", f"fd00:213:{self.number}::{host}"
+
+    def give_back(self, address: str) -> None:
+        """Free the addresses of a droplet, by its IPv4 address."""
+        self._free.append(int(address.rsplit(".", 1)[1]))
 
     def close(self) -> None:
         """Take the bridge down and give the number back."""

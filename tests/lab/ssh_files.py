@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +26,16 @@ def known_hosts_lines(etc_ssh: Path, host: str, port: int) -> str:
     name = host if port == 22 else f"[{host}]:{port}"
     keys = (path.read_text().split() for path in sorted(etc_ssh.glob("ssh_host_*_key.pub")))
     return "".join(f"{name} {kind} {blob}\n" for kind, blob, *_ in keys)
+
+
+def fingerprints(etc_ssh: Path) -> dict[str, str]:
+    """The SHA256 fingerprints of a droplet's host keys, as ssh shows them, by the kind of key."""
+    found = {}
+    for path in sorted(etc_ssh.glob("ssh_host_*_key.pub")):
+        kind, blob, *_ = path.read_text().split()
+        digest = hashlib.sha256(base64.b64decode(blob)).digest()
+        found[kind] = "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+    return found
 
 
 def write_ssh_config(

@@ -1,19 +1,99 @@
-"""``make lab``: one droplet that stays up until Ctrl-C."""
+"""``make lab``: one droplet that stays up until Ctrl-C, and how to reach it."""
 
 from __future__ import annotations
 
+import os
+import shlex
 import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
 
+from tests.lab import host
+from tests.lab.cache import cache_folder, take_lock
 from tests.lab.machine import Machine
 from tests.lab.setup import say
+from tests.lab.ssh_files import write_ssh_config
+from tests.lab.users import PASSWORDS
+
+NAME = "lab"
+"""What the droplet is called in the two files, whatever its host name is."""
 
 
 def main() -> int:
-    """Boot a droplet, say how to reach it, and wait for Ctrl-C."""
-    with Machine("bookworm") as machine:
-        say(f"ssh -F {machine.ssh_config} {machine.name}")
-        try:
-            signal.pause()
-        except KeyboardInterrupt:
-            say("ending")
+    """Boot a droplet with Triton under a light load, say how to reach it, and wait for Ctrl-C.
+
+    Returns:
+        0 after Ctrl-C or SIGTERM; 1 where the lab cannot run here or a droplet is up already.
+    """
+    reason = host.why_not_ready()
+    if reason is not None:
+        say(reason)
+        return 1
+    folder = cache_folder() / "up"
+    lock = take_lock(folder / "lock", wait=False)
+    if lock is None:
+        say(f"a droplet is up already: ssh -F {ssh_config()} {NAME}")
+        return 1
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with Machine("bookworm") as machine, _described(machine):
+            for line in how_to_reach(machine):
+                say(line)
+            while machine.running:
+                signal.sigtimedwait([], 1.0)
+            say("the droplet has shut itself down")
+    except KeyboardInterrupt:
+        say("ended, and everything of it removed")
+    finally:
+        os.close(lock)
     return 0
+
+
+def ssh_config() -> Path:
+    """Where the OpenSSH configuration of the running droplet lies."""
+    return cache_folder() / "up" / "ssh_config"
+
+
+def settings() -> Path:
+    """Where settings for droplet-console that name it lie."""
+    return cache_folder() / "up" / "config.yaml"
+
+
+@contextmanager
+def _described(machine: Machine) -> Iterator[None]:
+    """Keep the files that say how to reach it, for as long as it is up."""
+    config = ssh_config()
+    write_ssh_config(config, NAME, machine.address, machine.ssh_port, machine.known_hosts, machine.keys)
+    settings().write_text(
+        f"droplets:\n  {NAME}:\n    host: {machine.address}\n    user: root\n    identity: {machine.key()}\n"
+    )
+    try:
+        yield
+    finally:
+        for path in (config, config.with_name(config.name + ".known_hosts"), settings()):
+            path.unlink(missing_ok=True)
+
+
+def how_to_reach(machine: Machine) -> list[str]:
+    """What a person needs to know, line by line."""
+    program = Path(sys.executable).with_name("droplet-console")
+    console = f"{shlex.quote(str(program))} --config {shlex.quote(str(settings()))}"
+    users = " ".join(f"{NAME}-{user}" for user in machine.keys if user != "root")
+    passwords = ", ".join(f"{user} {password!r}" for user, password in PASSWORDS.items())
+    return [
+        f"up: {machine.name} at {machine.address}",
+        f"  ssh -F {ssh_config()} {NAME}",
+        f"  {console} status {NAME}",
+        f"  {console} watch {NAME}",
+        f"its host key: {machine.fingerprints['ssh-ed25519']}",
+        f"other logins: {users}; tests/lab/users.py says what each is for",
+        f"passwords: {passwords}",
+        "Ctrl-C ends it",
+    ]
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
