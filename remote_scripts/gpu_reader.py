@@ -26,6 +26,11 @@ RETRY = 8.0
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
 DRIVER, GPUS = "/driver", "/gpus"
+_DRIVER_REASONS = (
+    ("version", "the driver does not say"),
+    ("cuda", "the driver does not say"),
+    ("kernel_version", "/proc/driver/nvidia/version does not say"),
+)
 LATER = "it is read every tenth tick"
 
 
@@ -171,9 +176,9 @@ class GpuReader:
 
     def _compose(self, reading: Reading) -> Look:
         unavailable: dict[str, str] = {}
-        for key in ("version", "cuda", "kernel_version"):
+        for key, reason in _DRIVER_REASONS:
             if key not in reading.driver:
-                unavailable[f"{DRIVER}/{key}"] = "the driver does not say"
+                unavailable[f"{DRIVER}/{key}"] = reason
         if reading.left_out:
             unavailable[pointer("gpus", f"beyond {MAX_GPUS}")] = f"{reading.left_out} more are left out"
         if reading.reason is not None:

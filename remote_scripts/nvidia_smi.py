@@ -81,6 +81,7 @@ class SmiSource:
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
         self._said = ""
+        self._said_at = 0.0
         self._start_at = 0.0
         self._started = 0.0
         self._rows: dict[str, tuple[float, Figures, Reasons]] = {}
@@ -105,7 +106,8 @@ class SmiSource:
             if len(reading.gpus) >= MAX_GPUS:
                 reading.left_out += 1
             elif now - seen > STALE:
-                reason = self._said or f"nvidia-smi has not told of it for {now - seen:.0f} s"
+                recent = now - self._said_at < 2 * AGAIN and self._said
+                reason = recent or f"nvidia-smi has not told of it for {now - seen:.0f} s"
                 known: Figures = {name: figures[name] for name in ("index", "name") if name in figures}
                 reading.gpus[key] = {**known, "state": "error", "reason": reason}
                 reading.reasons[key] = {"": reason}
@@ -175,7 +177,8 @@ class SmiSource:
                 bufsize=0,
             )
         except OSError as error:
-            self._said, self._start_at = cut(f"nvidia-smi does not start: {error.strerror}"), now + AGAIN
+            self._said, self._said_at = cut(f"nvidia-smi does not start: {error.strerror}"), now
+            self._start_at = now + AGAIN
             return
         self._buffer, self._started = b"", now
         if self._process.stdout is not None:
@@ -192,15 +195,21 @@ class SmiSource:
             self._fields[place : place + 1] = [other] if other else []
             self._said, self._start_at = "", now
             return
-        if not self._said:
-            self._said = f"nvidia-smi ended with status {process.returncode if process else '?'}"
+        if not self._said or self._said_at < self._started:
+            status = process.returncode if process is not None else "?"
+            self._said, self._said_at = f"nvidia-smi ended with status {status}", now
         self._start_at = now + AGAIN
 
     def _take(self, line: str, now: float) -> None:
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) != len(self._fields) or not cells[0].isdigit():
+        more = len(cells) - len(self._fields)
+        if more > 0:
+            # A name may hold a comma; it is the only one of the fields that may.
+            at = self._fields.index("name")
+            cells[at : at + more + 1] = [", ".join(cells[at : at + more + 1])]
+        if more < 0 or not cells[0].isdigit():
             if line:
-                self._said = cut(line)
+                self._said, self._said_at = cut(line), now
             return
         figures, reasons = self._understand(dict(zip(self._fields, cells, strict=True)))
         uuid = figures.pop("uuid", None)
@@ -208,7 +217,6 @@ class SmiSource:
         if version is not None:
             self._version = version
         self._rows[as_key(uuid or "") or f"index-{figures['index']}"] = (now, figures, reasons)
-        self._said = ""
 
     def _understand(self, cells: dict[str, str]) -> tuple[Figures, Reasons]:
         """Figures of one line. A cell that is no number is the reason why there is none."""
