@@ -1,7 +1,7 @@
 """One watched droplet: connect, follow its ticks, notice silence, and come back by itself.
 
-A monitor is one daemon thread that blocks with deadlines. It tells everything through ``emit``: each sample, and each
-change of the line. It never tries again by itself where that needs a person (DESIGN.md 3).
+A monitor is one daemon thread that blocks with deadlines. It tells everything through ``emit``: each sample, and
+each change of the line. It never tries again by itself where that needs a person.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from console.domain.telemetry.builder import SampleBuilder
-from console.remote.backoff import Backoff
+from console.remote import backoff
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, LinkState, Phase
 
@@ -50,7 +50,6 @@ class Monitor:
         open_line: Connects and starts the stream; blocks; raises RemoteError.
         emit: Called from the monitor's thread; must not block.
         interval: Seconds between ticks.
-        backoff: When to try again.
     """
 
     def __init__(
@@ -60,13 +59,15 @@ class Monitor:
         open_line: Callable[[], Line],
         emit: Callable[[Event], None],
         interval: float,
-        backoff: Backoff | None = None,
     ) -> None:
         self.droplet = droplet
         self._open_line = open_line
         self._emit = emit
         self._interval = interval
-        self._backoff = backoff or Backoff(random=random.Random())  # noqa: S311 - jitter, no secret
+        self._builder = SampleBuilder(droplet)
+        self._failures = 0
+        self.watched = True
+        """Somebody looks at it: a lost line is tried again every 8 s, otherwise more and more seldom."""
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._line: Line | None = None
@@ -118,7 +119,6 @@ class Monitor:
 
     def _follow(self, line: Line) -> None:
         stream = f"{self.droplet}/{time.time_ns():x}"
-        builder = SampleBuilder(self.droplet)
         live = False
         probed = last = time.monotonic()
         while not self._stopping.is_set():
@@ -131,13 +131,13 @@ class Monitor:
             last = time.monotonic()
             if tick is None:
                 raise RemoteError(FailureKind.SCRIPT_FAILED, f"{self.droplet}: the telemetry ended by itself")
-            sample = builder.feed(tick, arrived=time.time(), stream=stream)
+            sample = self._builder.feed(tick, arrived=time.time(), stream=stream)
             if sample is None:
                 continue
             self._emit(Event(self.droplet, sample=sample))
             if not live:
                 live = True
-                self._backoff.reset()
+                self._failures = 0
                 self._say(Phase.LIVE, "live")
             elif last - probed > PROBE_EVERY_S:
                 probed = last
@@ -155,7 +155,9 @@ class Monitor:
             )
 
     def _wait_after(self, error: RemoteError) -> None:
-        delay = self._backoff.after(error)
+        jitter = random.random()  # noqa: S311 - no secret
+        delay = backoff.delay(self._failures, watched=self.watched, error=error, random=jitter)
+        self._failures += 1
         self._wake.clear()
         if self._stopping.is_set():
             return
