@@ -107,15 +107,17 @@ class LoginRate:
                     retry_after=seconds,
                 )
             self._pending[address] = self._pending.get(address, 0) + 1
-        attempt = Attempt(lambda: self._record(address))
+        attempt = Attempt(lambda: self._settle(address, noticed=True))
         try:
             yield attempt
         finally:
-            with self._lock:
-                self._pending[address] -= 1
-                if not self._pending[address]:
-                    del self._pending[address]
+            if not attempt.counted:
+                self._settle(address, noticed=False)
 
-    def _record(self, address: Hashable) -> None:
+    def _settle(self, address: Hashable, *, noticed: bool) -> None:
         with self._lock:
-            self._made.setdefault(address, deque()).append(self._clock())
+            self._pending[address] -= 1
+            if not self._pending[address]:
+                del self._pending[address]
+            if noticed:
+                self._made.setdefault(address, deque()).append(self._clock())

@@ -101,7 +101,9 @@ class Sshd:
             f"Port {self.port}",
             f"ListenAddress {listen}",
             *(f"HostKey {keys.path(name)}" for name in host_keys),
-            f"AuthorizedKeysFile {self._authorized}",
+            "AuthorizedKeysFile none",  # a file would be read as the user, who may not enter the test's folder
+            f"AuthorizedKeysCommand /bin/cat {self._authorized}",
+            "AuthorizedKeysCommandUser root",
             "StrictModes no",
             "PidFile none",
             "LogLevel VERBOSE",
