@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -22,9 +23,12 @@ TOOLS = {
     "mkfs.ext4": "e2fsprogs",
     "mount": "mount",
     "nsenter": "util-linux",
-    "gcc": "gcc",
+    "cc": "gcc",
 }
-"""Each tool the lab runs here, and Debian's package that has it. gcc builds the stub of NVML."""
+"""Each tool the lab runs here, and Debian's package that has it. cc builds the stub of NVML."""
+
+HEADERS = {"/usr/include/stdio.h": "libc6-dev"}
+"""What cc needs, likewise."""
 
 
 def is_required() -> bool:
@@ -36,6 +40,8 @@ def why_impossible() -> str | None:
     """Why the lab cannot be built on this machine at all, or None."""
     if sys.platform != "linux":
         return "the lab needs Linux: it boots its droplets with systemd-nspawn"
+    if platform.machine() != "x86_64":
+        return "the lab needs an x86-64 machine: there is no Triton for its tests on any other"
     if os.geteuid() != 0:
         return "the lab needs root: it boots its droplets with systemd-nspawn"
     if not Path("/etc/debian_version").exists() or shutil.which("apt-get") is None:
@@ -56,7 +62,9 @@ def why_not_ready() -> str | None:
 def missing_packages() -> list[str]:
     """Debian's packages that this machine lacks."""
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    return sorted({package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None})
+    tools = {package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None}
+    headers = {package for header, package in HEADERS.items() if not Path(header).exists()}
+    return sorted(tools | headers)
 
 
 def install(packages: list[str]) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.lab import host, root
 from tests.lab.cache import cache_folder
+from tests.lab.triton import wheel
 
 
 def main() -> int:
@@ -34,17 +36,22 @@ def _prepare() -> str | None:
         if missing:
             say(f"installing with apt: {' '.join(missing)}")
             host.install(missing)
+        wheel.layout()
         unbuilt = [(release, extras) for release, extras in root.ROOTS if not root.is_built(release, extras)]
         if unbuilt:
-            names = ", ".join("-".join((release, *extras)) for release, extras in unbuilt)
-            say(f"building in {cache_folder()}, from this machine's apt source: {names} (minutes)")
-            started = time.monotonic()
-            with ThreadPoolExecutor(len(unbuilt)) as pool:
-                list(pool.map(lambda wanted: root.build(*wanted), unbuilt))
-            say(f"built in {time.monotonic() - started:.0f} s")
+            _build(unbuilt)
     except (subprocess.CalledProcessError, OSError, RuntimeError) as error:
         return f"the lab could not be set up: {error}"
     return None
+
+
+def _build(roots: Sequence[tuple[str, tuple[str, ...]]]) -> None:
+    names = ", ".join("-".join((release, *extras)) for release, extras in roots)
+    say(f"building in {cache_folder()}, from this machine's apt source: {names} (minutes)")
+    started = time.monotonic()
+    with ThreadPoolExecutor(len(roots)) as pool:
+        list(pool.map(lambda wanted: root.build(*wanted), roots))
+    say(f"built in {time.monotonic() - started:.0f} s")
 
 
 def say(text: str) -> None:

@@ -5,25 +5,33 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from tests.lab import host
+from tests.lab import host, nvml
 from tests.lab.cache import cache_folder, take_lock
 from tests.lab.machine import Machine
+from tests.lab.nvml import machines as nvml_machines
 from tests.lab.setup import say
 from tests.lab.ssh_files import write_ssh_config
+from tests.lab.triton.options import Options
+from tests.lab.triton.unit import install as install_triton
 from tests.lab.users import PASSWORDS
 
 NAME = "lab"
 """What the droplet is called in the two files, whatever its host name is."""
 
+MODELS = ("curve", "echo", "flaky", "stream")
+LOADED = ("curve", "echo")
+LOAD_SECONDS = 7 * 24 * 3600
+
 
 def main() -> int:
-    """Boot a droplet with Triton under a light load, say how to reach it, and wait for Ctrl-C.
+    """Boot a droplet with a GPU and a Triton under a light load, say how to reach it, and wait for Ctrl-C.
 
     Returns:
         0 after Ctrl-C or SIGTERM; 1 where the lab cannot run here or a droplet is up already.
@@ -39,7 +47,7 @@ def main() -> int:
         return 1
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        with Machine("bookworm") as machine, _described(machine):
+        with Machine("bookworm") as machine, _served(machine), _described(machine):
             for line in how_to_reach(machine):
                 say(line)
             while machine.running:
@@ -60,6 +68,23 @@ def ssh_config() -> Path:
 def settings() -> Path:
     """Where settings for droplet-console that name it lie."""
     return cache_folder() / "up" / "config.yaml"
+
+
+@contextmanager
+def _served(machine: Machine) -> Iterator[None]:
+    """Give it a GPU and a Triton, and keep a light load on that."""
+    nvml.install(machine, nvml_machines.ONE_H100)
+    # The server's own DCGM would wait for ever for a driver that answers it: the stub of NVML does not.
+    options = Options(load=MODELS, summaries=True, extra=("--allow-gpu-metrics=false",))
+    install_triton(machine, options).start()
+    command = [sys.executable, "-m", "tests.lab.triton.background", "--address", machine.address]
+    command += ["--seconds", str(LOAD_SECONDS), *LOADED]
+    load = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        yield
+    finally:
+        load.terminate()
+        load.wait(10)
 
 
 @contextmanager
