@@ -1,7 +1,7 @@
 """Batching in figures, exactly as the words of the design mean them, and n/a with the reason otherwise.
 
 Triton counts a request when it is answered and its execution right afterwards, one lock each: a reading taken
-in between holds requests whose execution it does not know yet. ``unsettled`` tells by how much, since every
+in between holds requests whose execution it does not know yet. ``ahead`` tells by how much, since every
 execution also names its batch size: without failures the sum of the batch sizes must equal the inferences.
 """
 
@@ -57,11 +57,16 @@ def no_hit_rate(model: Mapping[str, Any]) -> str | None:
     return NO_CONFIG if scheduling is None else None
 
 
-def hit_rate(counted: Counted, max_batch_size: int | None) -> tuple[float | None, str | None]:
+def hit_rate(counted: Counted, max_batch_size: int | None, unsettled: int = 0) -> tuple[float | None, str | None]:
     """The share of requests that rode along in another request's execution, in percent, or the reason for none.
 
     1 - executions / (successes - cache hits + failures with reason BACKEND). What cannot be (below 0, or more
     than ``max_batch_size`` allows) is not bent into range: the counts do not belong together, and that is said.
+
+    Args:
+        counted: The window.
+        max_batch_size: The model's; None where it is not known.
+        unsettled: How many inferences and executions at the window's edges are counted on one side only.
     """
     executed = counted.requests - counted.cache_hits
     if counted.backend_failures is not None:
@@ -70,40 +75,31 @@ def hit_rate(counted: Counted, max_batch_size: int | None) -> tuple[float | None
         return None, NO_SPLIT
     if executed <= 0 and counted.executions <= 0:
         return None, CACHED if counted.cache_hits > 0 else NO_TRAFFIC
-    off = unsettled(counted)
-    if off > UNSETTLED_SHARE * executed:
+    if unsettled > UNSETTLED_SHARE * executed:
         return None, UNSETTLED
     # An execution holds one request at least, and max_batch_size at most.
     together = 1 if max_batch_size == 0 else max_batch_size
     if executed < counted.executions or (together is not None and executed > counted.executions * together):
         if counted.failed:
             return None, FAILED_EXECUTED
-        return None, UNSETTLED if counted.batches is None else MISMATCH
+        return None, UNSETTLED if unsettled or counted.batches is None else MISMATCH
     return 100 * (1 - counted.executions / executed), None
 
 
-def unsettled(counted: Counted) -> int:
-    """How many inferences or executions of a window are counted on one side only; 0 where it cannot be told."""
-    if counted.batches is None:
-        return 0
-    executions = abs(sum(counted.batches.values()) - counted.executions)
-    if counted.failed or counted.backend_failures:
-        return executions
-    inferences = sum(size * count for size, count in counted.batches.items())
-    return max(executions, abs(inferences - counted.inferences))
+def ahead(reading: Mapping[str, Any]) -> tuple[int, int] | None:
+    """By how many inferences, and how many executions, a reading is ahead of its own batch sizes.
 
-
-def balanced(reading: Mapping[str, Any]) -> bool:
-    """Whether a reading shows no request without its execution, so that a window may begin with it.
-
-    Only told where no request ever failed: the inferences of a failed one are in its execution alone.
+    Both are 0 at rest where every request succeeded: each execution is counted together with its size, the sum
+    of its requests' batch sizes. None where Triton does not tell the sizes.
     """
     batches = reading.get("batches", {} if reading.get("executions") == 0 else None)
-    if batches is None or reading.get("fail") != 0:
-        return False
-    inferences = sum(size * count for size, (count, _) in batches.items())
-    executions = sum(count for count, _ in batches.values())
-    return bool(inferences == reading.get("inferences") and executions == reading.get("executions"))
+    if batches is None or "inferences" not in reading or "executions" not in reading:
+        return None
+    executions = inferences = 0
+    for size, (count, _) in batches.items():
+        executions += count
+        inferences += size * count
+    return reading["inferences"] - inferences, reading["executions"] - executions
 
 
 def mean_batch(counted: Counted) -> tuple[float | None, str | None]:

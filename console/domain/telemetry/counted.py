@@ -29,14 +29,40 @@ class Memory:
     settled_mono: float
     settled: Document
     """Where the hit rate's window begins: the last reading whose requests and executions belonged together."""
+    rest: int | None
+    """How far the inferences are ahead of the batch sizes while nothing is being counted: 0 until a request
+    failed (its inferences are in its execution alone), then unknown until a window without any traffic tells."""
+    settled_off: int = 0
+    """What was counted on one side only in ``settled``."""
     offsets: Offsets = field(default_factory=Offsets)
 
 
 def begin(reading: Document, mono: float) -> Memory:
     """Begin every window with this reading."""
-    memory = Memory(mono, reading, mono, reading)
+    memory = Memory(mono, reading, mono, reading, rest=0 if reading.get("fail") == 0 else None)
+    memory.settled_off = _off(reading, memory.rest)
     memory.offsets.reloaded(reading, NOTHING, 1.0)
     return memory
+
+
+def _off(reading: Document, rest: int | None) -> int:
+    """What is counted on one side only in one reading, as far as that can be told."""
+    ahead = batching.ahead(reading)
+    if ahead is None:
+        return 0
+    return abs(ahead[1]) + (0 if rest is None else abs(ahead[0] - rest))
+
+
+def unsettled(reading: Document, memory: Memory) -> int:
+    """What is counted on one side only at the edges of the hit rate's window, which ends with this reading."""
+    if reading.get("fail") == memory.counters.get("fail") and memory.rest is not None:
+        return _off(reading, memory.rest) + memory.settled_off
+    off = _off(reading, None) + memory.settled_off
+    if reading.get("fail") == memory.settled.get("fail"):
+        now, before = batching.ahead(reading), batching.ahead(memory.settled)
+        if now is not None and before is not None:
+            off += abs(now[0] - before[0])
+    return off
 
 
 def window(reading: Document, mono: float, gap: str | None, memory: Memory | None) -> tuple[str | None, Memory]:
@@ -75,10 +101,22 @@ def move_on(reading: Document, mono: float, memory: Memory, hit_rate: str | None
         memory: Is changed.
         hit_rate: Why this window has no hit rate, if so.
     """
+    before = memory.counters
     memory.mono, memory.counters = mono, reading
-    waits = hit_rate == batching.UNSETTLED and not batching.balanced(reading)
+    if reading.get("fail") != before.get("fail"):
+        memory.rest = None
+    elif _same(reading, before, ("success", "executions", "inferences")):
+        # Nothing is counted piece by piece for as long as a window.
+        ahead = batching.ahead(reading)
+        memory.rest = memory.rest if ahead is None else ahead[0]
+    off = _off(reading, memory.rest)
+    waits = hit_rate == batching.UNSETTLED and (off > 0 or memory.rest is None)
     if not waits or mono - memory.settled_mono > PATIENCE:
-        memory.settled_mono, memory.settled = mono, reading
+        memory.settled_mono, memory.settled, memory.settled_off = mono, reading, off
+
+
+def _same(now: Document, before: Document, names: tuple[str, ...]) -> bool:
+    return all(now.get(name) == before.get(name) for name in names)
 
 
 def between(now: Mapping[str, Any], before: Mapping[str, Any]) -> Counted | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from console.domain.telemetry import batching, language
 from console.domain.telemetry.batching import NO_TRAFFIC, Counted
-from console.domain.telemetry.counted import NOTHING, PATIENCE, Memory, between, since_start
+from console.domain.telemetry.counted import NOTHING, PATIENCE, Memory, between, since_start, unsettled
 from console.domain.telemetry.merge import Document
 from console.domain.telemetry.reasons import UNTOLD
 from console.domain.telemetry.sample import Failures
@@ -87,7 +87,7 @@ def _hit_rate(now: Document, window: Counted, memory: Memory, mono: float) -> _T
     longer = window if memory.settled is memory.counters else between(now, memory.settled)
     if longer is None:
         return None, None
-    rate, reason = batching.hit_rate(longer, now.get("max_batch_size"))
+    rate, reason = batching.hit_rate(longer, now.get("max_batch_size"), unsettled(now, memory))
     if reason == batching.UNSETTLED and mono - memory.settled_mono > PATIENCE:
         reason = batching.MISMATCH
     return rate, reason

@@ -21,6 +21,13 @@ _SOURCES = {
     "dram_peak_basis": "max_memory_clock_mhz",
 }
 _ON_MIG = "on MIG it is not documented what the percentage is a share of"
+_NO_HOLDER = {
+    "memory": "the driver does not say how much this process holds",
+    "container": "not in a container",
+    "unit": "not run by a unit",
+    "server": "of no Triton server that is known",
+    "model": "the process does not say which model it serves",
+}
 _NO_PEAK = "the peak is not known: the device does not tell its memory clock or bus width"
 
 
@@ -32,6 +39,7 @@ def gpus(found: Mapping[str, Document], source: str | None, reasons: Reasons) ->
         source: "nvml" or "nvidia-smi", from the document's ``driver``.
         reasons: Takes the reasons of what is not there.
     """
+    reasons.pass_on("/gpus", "/gpus")
     order = sorted(found, key=lambda uuid: (found[uuid].get("index", 1 << 20), "parent" in found[uuid], uuid))
     return tuple(_gpu(number, uuid, found[uuid], source, reasons) for number, uuid in enumerate(order))
 
@@ -88,7 +96,8 @@ def _gpu(number: int, uuid: str, now: Document, source: str | None, reasons: Rea
     default = UNTOLD if state == "ok" else f"the GPU is {state}: {now.get('reason', 'no reason given')}"
     place = point("/gpus", uuid)
     reasons.explain(sample, f"/gpus/{number}", place, _SOURCES, own, default)
-    _explain_holders(sample, number, reasons)
+    reasons.pass_on(f"/gpus/{number}/holders", f"{place}/holders")
+    _explain_holders(sample, number, place, reasons)
     return sample
 
 
@@ -100,13 +109,8 @@ def _dram_source(now: Document) -> str | None:
     return MEMORY_BUSY if "memory_busy" in now else None
 
 
-def _explain_holders(sample: GpuSample, number: int, reasons: Reasons) -> None:
+def _explain_holders(sample: GpuSample, number: int, place: str, reasons: Reasons) -> None:
     for order, holder in enumerate(sample.holders):
-        own = {
-            "memory": "the driver does not say how much this process holds",
-            "container": "not in a container",
-            "unit": "not run by a unit",
-            "server": "no Triton server that is known",
-            "model": "the process does not say which model it serves",
-        }
-        reasons.explain(holder, f"/gpus/{number}/holders/{order}", "", {}, own)
+        there = f"{place}/holders/{order}"
+        own = {name: reasons.exactly(f"{there}/{name}") or reason for name, reason in _NO_HOLDER.items()}
+        reasons.explain(holder, f"/gpus/{number}/holders/{order}", there, {}, own)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.domain.telemetry import language
-from console.domain.telemetry.batching import no_hit_rate
+from console.domain.telemetry.batching import NO_CONFIG, no_hit_rate
 from console.domain.telemetry.counted import NOTHING, Memory, move_on, window
 from console.domain.telemetry.figures import FAILURES, averages, window_figures
 from console.domain.telemetry.merge import Document
-from console.domain.telemetry.rates import NOT_BEFORE, SHORT
+from console.domain.telemetry.rates import NOT_BEFORE
 from console.domain.telemetry.reasons import UNTOLD, Reasons
 from console.domain.telemetry.sample import Failures, ModelSample
 
@@ -99,7 +99,6 @@ def model(
         gap, memory = window(now, mono, gap, memory)
         if gap is None:
             figures = window_figures(now, memory, mono, own)
-        if gap != SHORT:
             move_on(now, mono, memory, own.get("hit_rate"))
     elif state == READY:
         gap = reasons.of(where.place, "success") or "the model's statistics are not known"
@@ -108,6 +107,9 @@ def model(
         memory = None
     if gap is not None:
         _no_window(now, gap, own)
+    if own.get("hit_rate") == NO_CONFIG:
+        why = reasons.of(where.place, "scheduling")
+        own["hit_rate"] = f"{NO_CONFIG}: {why}" if why else NO_CONFIG
     since: dict[str, str] = {}
     sample = _sample(now, where, state, gap, figures, averages(now, since), own)
     _explain(sample, where, reasons, own, since, default)

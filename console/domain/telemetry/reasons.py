@@ -15,6 +15,7 @@ from typing import Any
 from console.domain.telemetry.sample import EXPLAIN_THEMSELVES
 
 UNTOLD = "the droplet did not say"
+_LISTS = ("/gpus", "/servers")
 
 
 @cache
@@ -56,8 +57,20 @@ class Reasons:
         known = self._branches
         if place not in known:
             reason = self._wire.get(place)
-            known[place] = self.branch(place.rpartition("/")[0]) if reason is None and place else reason
+            above = place.rpartition("/")[0]
+            # What stands at a list of everything speaks of what is missing in it, not of what is there.
+            known[place] = self.branch("" if above in _LISTS else above) if reason is None and place else reason
         return known[place]
+
+    def pass_on(self, pointer: str, place: str) -> None:
+        """Keep the droplet's reason for a list, or for what is left out of it, where it has one."""
+        reason = self._wire.get(place) if self._wire else None
+        if reason is not None:
+            self.found[pointer] = reason
+
+    def exactly(self, place: str) -> str | None:
+        """The droplet's reason for this very place."""
+        return self._wire.get(place)
 
     def _told(self, place: str, source: str) -> str | None:
         """The droplet's reason for a place up to two steps below a branch, the branch itself left out."""
@@ -85,12 +98,12 @@ class Reasons:
             sources: The document's name of a figure where it has another one, relative to
                 ``place``, ``cpu/user`` say.
             own: This side's reasons by field, which outrank the droplet's.
-            default: What holds for the rest.
+            default: What holds for the rest, before what the droplet says of the whole part.
         """
         kind: type = type(part)
         wire = self._wire
         found = self.found
-        fallback = self.branch(place) or default
+        fallback = default if default != UNTOLD else self.branch(place) or default
         for name, value in zip(nullable(kind), _values(kind)(part), strict=True):
             if value is None:
                 reason = own.get(name)

@@ -45,6 +45,7 @@ def servers(
         gap: Why no window of this tick has figures, if so.
         reasons: Takes the reasons of what is not there.
     """
+    reasons.pass_on("/servers", "/servers")
     samples: list[ServerSample] = []
     remembered: dict[str, ServerMemory] = {}
     for number, name in enumerate(sorted(found)):
@@ -94,6 +95,8 @@ def _server(
         series=now.get("series", NOTHING),
         **sums,
     )
+    for name_of_list in ("models", "series"):
+        reasons.pass_on(f"{pointer}/{name_of_list}", f"{place}/{name_of_list}")
     reasons.explain(sample, pointer, place, _SOURCES, own, _default(sample))
     return sample, memory
 
