@@ -77,5 +77,6 @@ class RemoteError(Exception):
 
     @property
     def needs_a_person(self) -> bool:
-        """True where trying again by itself would change nothing, or do harm."""
-        return self.kind in NEEDS_A_PERSON
+        """True where trying again by itself would change nothing, or do harm; so for what it was raised from."""
+        cause = self.__cause__
+        return self.kind in NEEDS_A_PERSON or (isinstance(cause, RemoteError) and cause.needs_a_person)
