@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import subprocess
 from typing import Any
 
@@ -27,6 +28,14 @@ STALE = 5.0
 """Seconds without a line after which a GPU does not answer any more."""
 AGAIN = 10.0
 """Seconds until an nvidia-smi that ended is started anew."""
+FIRST = 0.6
+"""Seconds that a tick waits for the very first line."""
+QUIET = 0.05
+"""Seconds without another line after which that batch is whole."""
+SOON = 2.0
+"""The same where it has told of GPUs: at a lost one it ends, having told of those before it."""
+MAX_WORDS = 8
+"""Lines kept of what it says other than figures."""
 MAX_BUFFER = 1 << 20
 NO_GPM = "nvidia-smi does not report it, and Python cannot use NVML here"
 
@@ -80,12 +89,15 @@ class SmiSource:
         self._fields = list(FIELDS)
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
-        self._said = ""
-        self._said_at = 0.0
+        self._words: list[str] = []
+        self._last_words = ""
+        self._last_words_at = 0.0
         self._start_at = 0.0
-        self._started = 0.0
         self._rows: dict[str, tuple[float, Figures, Reasons]] = {}
-        self._version: str | None = None
+        self._driver: Figures = {"source": "nvidia-smi"}
+        kernel = kernel_version(str(call.resolve("/proc/driver/nvidia/version")))
+        if kernel is not None:
+            self._driver["kernel_version"] = kernel
 
     def read(self, now: float, slow: bool) -> Reading:
         """One tick.
@@ -95,18 +107,12 @@ class SmiSource:
             slow: ask for the processes, too.
         """
         self._follow(now)
-        driver: Figures = {"source": "nvidia-smi"}
-        if self._version is not None:
-            driver["version"] = self._version
-        kernel = kernel_version(str(self._call.resolve("/proc/driver/nvidia/version")))
-        if kernel is not None:
-            driver["kernel_version"] = kernel
-        reading = Reading(driver)
+        reading = Reading(self._driver)
         for key, (seen, figures, reasons) in self._rows.items():
             if len(reading.gpus) >= MAX_GPUS:
                 reading.left_out += 1
             elif now - seen > STALE:
-                recent = now - self._said_at < 2 * AGAIN and self._said
+                recent = self._last_words if now - self._last_words_at < 2 * AGAIN else ""
                 reason = recent or f"nvidia-smi has not told of it for {now - seen:.0f} s"
                 known: Figures = {name: figures[name] for name in ("index", "name") if name in figures}
                 reading.gpus[key] = {**known, "state": "error", "reason": reason}
@@ -116,7 +122,9 @@ class SmiSource:
                 reading.reasons[key] = {"": figures["reason"]} if figures["state"] == "lost" else reasons
                 reading.without_gpm.add(key)
         if not self._rows:
-            reading.reason = self._said or "nvidia-smi has not told of a GPU yet"
+            reading.reason = (
+                cut("; ".join(self._words)) or self._last_words or "nvidia-smi has not told of a GPU yet"
+            )
         elif slow:
             reading.held = self._read_processes()
         return reading
@@ -148,12 +156,13 @@ class SmiSource:
         process = self._process
         if process is None or process.stdout is None:
             return
-        ended = False
-        with contextlib.suppress(BlockingIOError):
-            while not ended:
-                data = os.read(process.stdout.fileno(), 1 << 16)
-                ended = not data
-                self._buffer = (self._buffer + data)[-MAX_BUFFER:]
+        # The first tick is worth waiting for: for the first line, and then until no more follows.
+        first, wait = not self._rows, 0.0 if self._rows else FIRST
+        ended, taken = False, 0
+        while not ended and taken < MAX_BUFFER and select.select([process.stdout], [], [], wait)[0]:
+            data = os.read(process.stdout.fileno(), 1 << 16)
+            ended, taken, wait = not data, taken + len(data), QUIET if first else 0.0
+            self._buffer = (self._buffer + data)[-MAX_BUFFER:]
         *lines, self._buffer = self._buffer.split(b"\n")
         if ended and self._buffer:
             lines.append(self._buffer)
@@ -166,7 +175,7 @@ class SmiSource:
         query = ",".join(self._fields)
         # Its output would sit in a buffer of 4 KiB for a minute.
         unbuffered = self._call.tool("stdbuf")
-        command = [self._program, f"--query-gpu={query}", "--format=csv,noheader,nounits", "--loop-ms=1000"]
+        command = [self._program, f"--query-gpu={query}", "--format=csv,noheader,nounits", "-lms", "1000"]
         try:
             self._process = subprocess.Popen(
                 [unbuffered, "-oL", *command] if unbuffered else command,
@@ -177,28 +186,26 @@ class SmiSource:
                 bufsize=0,
             )
         except OSError as error:
-            self._said, self._said_at = cut(f"nvidia-smi does not start: {error.strerror}"), now
+            self._last_words, self._last_words_at = cut(f"nvidia-smi does not start: {error.strerror}"), now
             self._start_at = now + AGAIN
             return
-        self._buffer, self._started = b"", now
-        if self._process.stdout is not None:
-            os.set_blocking(self._process.stdout.fileno(), False)
+        self._buffer, self._words = b"", []
 
     def _end(self, now: float) -> None:
         """The loop ended by itself: at once anew with other fields where it did not know one, else in a while."""
         process = self._process
         self.close()
-        refused = _REFUSED.search(self._said)
+        refused = next((found for line in self._words if (found := _REFUSED.search(line))), None)
         if refused is not None and refused.group(1) in self._fields:
             place = self._fields.index(refused.group(1))
             other = RENAMED.get(refused.group(1))
             self._fields[place : place + 1] = [other] if other else []
-            self._said, self._start_at = "", now
+            self._start_at = now
             return
-        if not self._said or self._said_at < self._started:
-            status = process.returncode if process is not None else "?"
-            self._said, self._said_at = f"nvidia-smi ended with status {status}", now
-        self._start_at = now + AGAIN
+        status = process.returncode if process is not None else "?"
+        self._last_words = cut("; ".join(self._words) or f"nvidia-smi ended with status {status}")
+        self._last_words_at = now
+        self._start_at = now + (SOON if self._rows else AGAIN)
 
     def _take(self, line: str, now: float) -> None:
         cells = [cell.strip() for cell in line.split(",")]
@@ -208,15 +215,17 @@ class SmiSource:
             at = self._fields.index("name")
             cells[at : at + more + 1] = [", ".join(cells[at : at + more + 1])]
         if more < 0 or not cells[0].isdigit():
-            if line:
-                self._said, self._said_at = cut(line), now
+            if line and len(self._words) < MAX_WORDS:
+                self._words.append(cut(line))
             return
         figures, reasons = self._understand(dict(zip(self._fields, cells, strict=True)))
         uuid = figures.pop("uuid", None)
         version = figures.pop("driver_version", None)
         if version is not None:
-            self._version = version
-        self._rows[as_key(uuid or "") or f"index-{figures['index']}"] = (now, figures, reasons)
+            self._driver["version"] = version
+        key = as_key(uuid or "") or f"index-{figures['index']}"
+        if key in self._rows or len(self._rows) < 2 * MAX_GPUS:
+            self._rows[key] = (now, figures, reasons)
 
     def _understand(self, cells: dict[str, str]) -> tuple[Figures, Reasons]:
         """Figures of one line. A cell that is no number is the reason why there is none."""
@@ -251,7 +260,7 @@ class SmiSource:
     def _read_processes(self) -> dict[str, Held | str]:
         command = [
             self._program,
-            "--query-compute-apps=gpu_uuid,pid,used_memory",
+            "--query-compute-apps=gpu_uuid,pid,process_name,used_memory",
             "--format=csv,noheader,nounits",
         ]
         try:
@@ -264,8 +273,9 @@ class SmiSource:
         held: dict[str, Any] = {uuid: [] for uuid in self._rows}
         for line in done.text.splitlines():
             cells = [cell.strip() for cell in line.split(",")]
-            if len(cells) == 3 and cells[0] in held and cells[1].isdigit():
-                memory = _number(cells[2])
+            # A process's name may hold commas.
+            if len(cells) >= 4 and cells[0] in held and cells[1].isdigit():
+                memory = _number(cells[-1])
                 held[cells[0]].append((int(cells[1]), None if memory is None else int(memory * MIB)))
         for rows in held.values():
             rows.sort()
