@@ -1,14 +1,14 @@
-"""Containers by id: name, and whether they live. From Docker's own files, or by asking Docker."""
+"""Containers by id: name, and whether they live. From Docker's own store, or by asking Docker."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from remote_scripts.call import Call
-from remote_scripts.files import cut, read_bytes
+from remote_scripts.docker_store import DockerStore
+from remote_scripts.files import cut
 
 SHORT = 12
 """Digits of an id that Docker shows."""
@@ -17,7 +17,6 @@ ASK_AGAIN = 60.0
 OTHERS = frozenset({"libpod", "crio", "cri-containerd", "nerdctl"})
 """Runtimes by their control groups that Docker knows nothing of."""
 NO_SUCH = (b"No such container", b"No such object")
-MAX_CONFIG = 1 << 20
 
 
 class Container:
@@ -40,8 +39,7 @@ class Containers:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._folder = call.resolve("/var/lib/docker/containers")
-        self._files: dict[str, tuple[tuple[int, int], Container]] = {}
+        self._store = DockerStore(call)
         self._asked: dict[str, tuple[float, Container]] = {}
 
     def look(self, ids: Mapping[str, str]) -> dict[str, Container]:
@@ -49,9 +47,9 @@ class Containers:
         found: dict[str, Container] = {}
         unknown = []
         for identity, runtime in ids.items():
-            container = self._from_file(identity)
-            if container is not None:
-                found[identity] = container
+            stored = self._store.get(identity)
+            if stored is not None:
+                found[identity] = Container(stored.name, gone=not stored.running)
             elif runtime in OTHERS:
                 found[identity] = Container(identity[:SHORT], gone=False)
             else:
@@ -63,24 +61,9 @@ class Containers:
             for one in ask:
                 self._asked[one] = (now, answers.get(one) or Container(one[:SHORT], gone=False))
         found.update({identity: self._asked[identity][1] for identity in unknown})
-        for old in [one for one in self._files if one not in found]:
-            del self._files[old]
         for old in [one for one in self._asked if one not in found]:
             del self._asked[old]
         return found
-
-    def _from_file(self, identity: str) -> Container | None:
-        path = self._folder / identity / "config.v2.json"
-        try:
-            state = path.stat()
-            stamp = (state.st_mtime_ns, state.st_size)
-            known = self._files.get(identity)
-            if known is None or known[0] != stamp:
-                known = (stamp, _parse(path, identity))
-                self._files[identity] = known
-        except (OSError, ValueError):
-            return None
-        return known[1]
 
     def _ask(self, ids: list[str]) -> dict[str, Container]:
         """Docker's own answer, where its files are elsewhere or not ours to read."""
@@ -106,21 +89,6 @@ class Containers:
             if isinstance(identity, str) and isinstance(name, str):
                 found[identity] = Container(_name(name, identity), gone=running is False)
         return found
-
-
-def _parse(path: Path, identity: str) -> Container:
-    """Reads a config.v2.json.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is no JSON object, as while Docker writes it.
-    """
-    answer = json.loads(read_bytes(str(path), MAX_CONFIG))
-    if not isinstance(answer, dict):
-        raise ValueError(f"{path} holds no JSON object")
-    name, state = answer.get("Name"), answer.get("State")
-    running = state.get("Running") if isinstance(state, dict) else None
-    return Container(_name(name if isinstance(name, str) else "", identity), gone=running is False)
 
 
 def _name(name: str, identity: str) -> str:

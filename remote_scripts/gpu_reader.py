@@ -144,7 +144,11 @@ class GpuReader:
                 " reload the module or reboot"
             )
         reason = cut(reason)
-        self._refusal = Look(driver, None, {GPUS: reason} if driver else {DRIVER: reason, GPUS: reason})
+        if driver is None:
+            self._refusal = Look(None, None, {DRIVER: reason, GPUS: reason})
+            return
+        missing = {f"{DRIVER}/{key}": reason for key, _ in _DRIVER_REASONS if key not in driver}
+        self._refusal = Look(driver, None, {GPUS: reason, **missing})
 
     def _on_bus(self) -> bool:
         try:

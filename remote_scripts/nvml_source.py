@@ -67,12 +67,12 @@ class NvmlSource:
         Raises:
             NvmlError: NVML lost its state and did not start again.
         """
-        if any(isinstance(device, Lost) for device in self._devices):
+        if self._has_lost():
             self._look_for_lost(now)
         else:
             self._restart_at, self._restart_after = None, RESTART_AFTER
-            if slow:
-                self._look_for_new()
+        if slow:
+            self._look_for_new()
         for again in (False, True):
             reading = Reading(self._driver)
             if self._read_devices(reading, now, slow):
@@ -141,10 +141,14 @@ class NvmlSource:
         for gone in known.values():
             gone.close()
 
+    def _has_lost(self) -> bool:
+        return any(isinstance(device, Lost) for device in self._devices)
+
     def _look_for_new(self) -> None:
         """A GPU more or less, or another MIG layout, since the last look."""
         code, count = self._nvml.number("nvmlDeviceGetCount_v2")
-        if not code and count != self._count:
+        # A lost GPU may no longer be counted: it stays listed until it is back or NVML is started anew.
+        if not code and count != self._count and not self._has_lost():
             self._release()
             self._find()
             return

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from remote_scripts.call import Call
 from remote_scripts.cgroups import container_of, is_deleted, unit_of
 from remote_scripts.files import cut, read_bytes, read_text
+from remote_scripts.triton_processes import read_stat
 
 INITIAL_NAMESPACE = "pid:[4026531836]"
 """The host's own process ids (kernel, proc_ns.h PROC_PID_INIT_INO)."""
@@ -33,11 +34,11 @@ class Process:
 
     __slots__ = ("container", "cut_off", "model", "name", "parent", "runtime", "started", "stub", "unit", "zombie")
 
-    def __init__(self, name: str, parent: int, started: int, *, zombie: bool) -> None:
-        self.name = name
-        self.parent = parent
+    def __init__(self, started: int) -> None:
+        self.name = ""
+        self.parent = 0
         self.started = started
-        self.zombie = zombie
+        self.zombie = False
         self.runtime = ""
         self.container: str | None = None
         self.unit: str | None = None
@@ -64,23 +65,18 @@ class Processes:
 
     def look(self, pid: int) -> Process | None:
         """The process, or None where there is none of this id."""
-        try:
-            stat = read_text(f"{self._proc}/{pid}/stat", 4096)
-            # The name stands in parentheses and may hold any character, parentheses too.
-            name = stat[stat.index("(") + 1 : stat.rindex(")")]
-            fields = stat[stat.rindex(")") + 2 :].split()
-            state, parent, started = fields[0], int(fields[1]), int(fields[19])
-        except (OSError, ValueError, IndexError):
+        stat = read_stat(self._proc, pid)
+        if stat is None:
             self._known.pop(pid, None)
             return None
         known = self._known.get(pid)
-        if known is None or known.started != started:
-            known = Process(cut(name), parent, started, zombie=False)
+        if known is None or known.started != stat.start:
+            known = Process(stat.start)
             self._read_rest(pid, known)
             self._known[pid] = known
         self._seen.add(pid)
-        known.parent = parent
-        known.zombie = state in ("Z", "X")
+        known.parent = stat.parent
+        known.zombie = not stat.alive
         return known
 
     def uses_gpu(self, pid: int) -> bool:
@@ -110,29 +106,28 @@ class Processes:
         self._seen.clear()
 
     def _read_rest(self, pid: int, process: Process) -> None:
-        try:
-            cgroup = read_text(f"{self._proc}/{pid}/cgroup", 1 << 14)
-        except OSError:
-            cgroup = ""
+        process.name = cut(self._text(pid, "comm").rstrip("\n"))
+        cgroup = self._text(pid, "cgroup")
         container = container_of(cgroup)
         if container is None:
-            process.unit = unit_of(cgroup)
+            unit = unit_of(cgroup)
+            process.unit = None if unit is None else cut(unit)
         else:
             process.runtime, process.container = container
         process.cut_off = is_deleted(cgroup)
-        if process.unit is not None:
-            process.unit = cut(process.unit)
-        try:
-            line = read_bytes(f"{self._proc}/{pid}/cmdline", 1 << 14)
-        except OSError:
-            return
-        arguments = [word.decode("utf-8", "replace") for word in line.split(b"\0")]
-        process.model = stub_model(arguments)
+        arguments = self._text(pid, "cmdline").split("\0")
         process.stub = arguments[0].rpartition("/")[2] == STUB
+        process.model = stub_model(arguments)
         program = arguments[0].rpartition("/")[2]
         if program.startswith(process.name) and " " not in program:
             # The kernel keeps 15 characters of a name.
             process.name = cut(program)
+
+    def _text(self, pid: int, file: str) -> str:
+        try:
+            return read_text(f"{self._proc}/{pid}/{file}", 1 << 14)
+        except OSError:
+            return ""
 
 
 def stub_model(arguments: Sequence[str]) -> str | None:

@@ -66,6 +66,7 @@ class Proc:
         folder.mkdir(exist_ok=True)
         rest = "22947 22947 0 -1 4194304 5127 0 0 0 19 3 0 0 20 0 5 0"
         (folder / "stat").write_text(f"{pid} ({name}) {state} {parent} {rest} {started} 244174848 7694\n")
+        (folder / "comm").write_text(f"{name[:15]}\n")
         (folder / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in line))
         (folder / "cgroup").write_text(cgroup)
 
@@ -79,7 +80,10 @@ class Proc:
         folder = self.root / "var/lib/docker/containers" / identity
         folder.mkdir(parents=True, exist_ok=True)
         config = {"ID": identity, "Name": f"/{name}", "State": {"Running": running, "Pid": 7}}
-        (folder / "config.v2.json").write_text(json.dumps(config))
+        (folder / "hostconfig.json").write_text("{}")
+        # Docker replaces its files; the store tells by their time.
+        (folder / "config.v2.json.new").write_text(json.dumps(config))
+        (folder / "config.v2.json.new").replace(folder / "config.v2.json")
 
     def docker_command(self, script: str) -> None:
         tool = self.root / "bin/docker"
