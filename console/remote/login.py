@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from console.remote.host_keys import HostKeys
 from console.remote.jump import JumpPool
 from console.remote.limits import Attempt, FleetSlots, LoginRate, Slot
 from console.remote.memory import Memory
-from console.remote.paramiko_api import Handshake, NoBanner, Stream, Transport, line_errors, make_transport
+from console.remote.paramiko_api import Handshake, NoBanner, Stream, Transport, line_errors, make_transport, warm_up
 from console.remote.prompts import Prompter
 from console.remote.proxy_command import ProxyCommand
 from console.remote.target import Target
@@ -86,7 +85,7 @@ def login(target: Target, *, prompter: Prompter, deadline: float, context: Login
     Raises:
         RemoteError: Of any kind up to SECOND_FACTOR_WANTED and LOST. Never tried again by itself.
     """
-    _import_early()
+    warm_up()
     return _log_in(target, target.jumps, prompter, Deadline(deadline), context)
 
 
@@ -184,13 +183,3 @@ def _negotiate(transport: Handshake, stream: Stream, target: Target, deadline: D
             else:
                 reason = failures.no_key_exchange(target, transport, error)
         raise reason from error
-
-
-def _import_early() -> None:
-    """Load paramiko beside the connecting, which mostly waits."""
-    if "paramiko" not in sys.modules:
-        threading.Thread(target=_import, name="import paramiko", daemon=True).start()
-
-
-def _import() -> None:
-    import console.remote.paramiko_client  # noqa: F401

@@ -7,6 +7,8 @@ own classes and says where it departs from them.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -199,6 +201,16 @@ def line_errors() -> tuple[type[Exception], ...]:
     from paramiko.ssh_exception import SSHException
 
     return (SSHException, EOFError, OSError)
+
+
+def warm_up() -> None:
+    """Begin to load paramiko beside whatever comes first, such as ``ssh -G`` and connecting, which mostly wait."""
+    if "paramiko" not in sys.modules:
+        threading.Thread(target=_load, name="import paramiko", daemon=True).start()
+
+
+def _load() -> None:
+    import console.remote.paramiko_client  # noqa: F401
 
 
 def make_transport(stream: Stream, *, host_key_algorithms: Sequence[str]) -> Handshake:

@@ -28,7 +28,7 @@ _STRICT = {
     "accept-new": "accept-new",
     "ask": "ask",
 }
-_ADDRESS = re.compile(r"(?:(?P<user>.+)@)?(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>\d+))?")
+_ADDRESS = re.compile(r"(?:(?P<user>.+)@)?(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^:@\[\]]+))(?::(?P<port>\d+))?")
 
 
 def resolve(

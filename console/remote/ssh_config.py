@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,9 +70,7 @@ def ask_ssh(ssh: str, wish: Wish) -> Answer:
     """
     command = [ssh, "-G", *_arguments(wish), "--", wish.host]
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT, check=False, text=True
-        )
+        status, output, said = _run(command)
     except subprocess.TimeoutExpired as error:
         raise RemoteError(
             FailureKind.SETTINGS,
@@ -80,14 +81,35 @@ def ask_ssh(ssh: str, wish: Wish) -> Answer:
         raise RemoteError(
             FailureKind.SETTINGS, f"{printable(wish.host)}: `ssh -G` cannot be run: {error}."
         ) from error
-    if done.returncode != 0:
-        said = printable(" ".join(done.stderr.split()), 400)
+    if status != 0:
+        said = printable(" ".join(said.split()), 400)
         raise RemoteError(
             FailureKind.SETTINGS,
             f"{printable(wish.host)}: ssh does not accept this: {said}",
             hint=f"Try it by hand: ssh -G {printable(wish.host)}",
         )
-    return Answer(parse(done.stdout), "ssh -G")
+    return Answer(parse(output), "ssh -G")
+
+
+def _run(command: Sequence[str]) -> tuple[int, str, str]:
+    """Run ssh in a session of its own, so that what `Match exec` started can be ended with it."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=TIMEOUT)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return process.returncode, output, errors
 
 
 def _arguments(wish: Wish) -> Sequence[str]:

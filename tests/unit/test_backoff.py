@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.remote import backoff
+from console.remote.errors import NEEDS_A_PERSON, FailureKind, RemoteError
+
+
+def delays(watched: bool, count: int) -> list[float]:
+    found = [backoff.delay(n, watched=watched) for n in range(count)]
+    return [value for value in found if value is not None]
+
+
+def test_watched_it_is_tried_after_1_2_4_and_then_every_8_seconds() -> None:
+    assert delays(watched=True, count=6) == [1, 2, 4, 8, 8, 8]
+
+
+def test_unwatched_it_backs_off_to_a_minute() -> None:
+    assert delays(watched=False, count=9) == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+
+
+@pytest.mark.parametrize("kind", sorted(NEEDS_A_PERSON))
+@pytest.mark.parametrize("watched", [True, False])
+def test_what_needs_a_person_is_never_tried_by_itself(kind: FailureKind, watched: bool) -> None:
+    assert backoff.delay(0, watched=watched, error=RemoteError(kind, "no")) is None
+
+
+def test_nor_is_a_jump_host_that_needs_a_person() -> None:
+    error = RemoteError(FailureKind.JUMP_HOST_FAILED, "no")
+    error.__cause__ = RemoteError(FailureKind.NO_KEY_ACCEPTED, "no key")
+    assert backoff.delay(0, watched=True, error=error) is None
+
+
+@given(
+    failures=st.integers(0, 10_000),
+    watched=st.booleans(),
+    random=st.floats(0, 1, exclude_max=True),
+    retry_after=st.none() | st.floats(0, 1000),
+)
+def test_jitter_stays_small_and_retry_after_is_never_cut_short(
+    failures: int, watched: bool, random: float, retry_after: float | None
+) -> None:
+    error = RemoteError(FailureKind.LIMITED, "limited", retry_after=retry_after)
+    plain = backoff.delay(failures, watched=watched)
+    delay = backoff.delay(failures, watched=watched, error=error, random=random)
+    assert plain is not None
+    assert delay is not None
+    assert delay >= (retry_after or 0.0)
+    assert delay >= 0.8 * plain
+    assert delay <= max(1.2 * plain, 1.3 * (retry_after or 0.0))

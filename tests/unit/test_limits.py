@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.remote.errors import FailureKind, RemoteError
+from console.remote.limits import FleetSlots, LoginRate
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def knock(rate: LoginRate, address: str = "web1") -> bool:
+    """One login that the other side notices; whether it was let through."""
+    try:
+        with rate.attempt(address, address) as attempt:
+            attempt.noticed()
+    except RemoteError:
+        return False
+    return True
+
+
+@given(steps=st.lists(st.floats(0, 20), min_size=1, max_size=60))
+def test_there_are_never_more_than_4_logins_in_any_30_seconds(steps: list[float]) -> None:
+    clock = Clock()
+    rate = LoginRate(clock=clock)
+    made = []
+    for step in steps:
+        clock.now += step
+        if knock(rate):
+            made.append(clock.now)
+        else:
+            assert sum(1 for when in made if clock.now - when < 30) == 4
+    for index in range(len(made) - 4):
+        assert made[index + 4] - made[index] >= 30
+
+
+def test_it_says_when_the_next_one_is_due() -> None:
+    clock = Clock()
+    rate = LoginRate(clock=clock)
+    for _ in range(4):
+        assert knock(rate)
+        clock.now += 2
+    with pytest.raises(RemoteError) as caught, rate.attempt("web1", "web1"):
+        pass
+    assert caught.value.kind is FailureKind.LIMITED
+    assert caught.value.retry_after == rate.wait("web1") == 22
+    clock.now += 22
+    assert knock(rate)
+
+
+def test_attempts_that_nobody_noticed_do_not_count() -> None:
+    rate = LoginRate(clock=Clock())
+    for _ in range(10):
+        with rate.attempt("web1", "web1"):
+            pass
+    assert all(knock(rate) for _ in range(4))
+
+
+def test_attempts_in_progress_count() -> None:
+    rate = LoginRate(clock=Clock())
+    with (
+        rate.attempt("web1", "web1"),
+        rate.attempt("web1", "web1"),
+        rate.attempt("web1", "web1"),
+        rate.attempt("web1", "web1"),
+    ):
+        assert not knock(rate)
+    assert knock(rate)
+
+
+def test_each_address_has_a_window_of_its_own() -> None:
+    rate = LoginRate(clock=Clock())
+    assert [knock(rate, "a") for _ in range(5)] == [True] * 4 + [False]
+    assert knock(rate, "b")
+
+
+def test_at_most_ten_logins_are_in_progress() -> None:
+    slots = FleetSlots(10)
+    inside, most = 0, 0
+    lock = threading.Lock()
+    go = threading.Event()
+
+    def log_in() -> None:
+        nonlocal inside, most
+        with slots.slot():
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            go.wait(0.05)
+            with lock:
+                inside -= 1
+
+    threads = [threading.Thread(target=log_in) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert most == 10
+
+
+def test_a_login_that_waits_for_a_person_lends_its_place() -> None:
+    slots = FleetSlots(1)
+    with slots.slot() as slot, slot.lent():
+        done = threading.Event()
+
+        def other() -> None:
+            with slots.slot():
+                done.set()
+
+        threading.Thread(target=other, daemon=True).start()
+        assert done.wait(5)
+
+
+def test_the_place_is_given_back_after_an_error() -> None:
+    slots = FleetSlots(1)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="boom"), slots.slot() as slot, slot.lent():
+            raise ValueError("boom")
+    with slots.slot():
+        pass
