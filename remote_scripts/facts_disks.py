@@ -29,7 +29,8 @@ def read(part: Part) -> list[dict[str, Any]]:
         device, mount, kind, options = (_plain(word) for word in words[:4])
         root = mount == "/"
         is_fuse = kind.startswith("fuse.")
-        if not (kind in _LOCAL or kind in _NETWORK or is_fuse or root) or (device in seen and not root):
+        measured = not (kind in _NETWORK or is_fuse)
+        if measured and not root and (kind not in _LOCAL or device in seen or _is_file(part, mount)):
             continue
         seen.add(device)
         entry: dict[str, Any] = {
@@ -40,7 +41,7 @@ def read(part: Part) -> list[dict[str, Any]]:
         }
         place = f"/{len(found)}"
         found.append(entry)
-        if kind in _NETWORK or is_fuse:
+        if not measured:
             part.miss(f"{place}/total", "it is on the network, and asking could hang")
             continue
         try:
@@ -54,6 +55,11 @@ def read(part: Part) -> list[dict[str, Any]]:
         if len(found) >= _MAX:
             break
     return found
+
+
+def _is_file(part: Part, mount: str) -> bool:
+    """A single file can be bound over another; its file system is listed where it is mounted itself."""
+    return part.call.resolve(mount).is_file()
 
 
 def _plain(word: str) -> str:

@@ -32,6 +32,13 @@ def read(part: Part) -> dict[str, Any]:
     except (NotThere, ValueError) as error:
         part.miss("/version", explain(error))
         return found
+    if not info.get("ServerVersion"):
+        # The client answers for itself, with status 0, where the daemon does not answer it.
+        errors = info.get("ServerErrors")
+        part.miss(
+            "/version", str(errors[0]) if isinstance(errors, list) and errors else "the daemon does not answer"
+        )
+        return found
     _take_info(info, found)
     try:
         found["containers"] = _containers(part)

@@ -1,0 +1,1 @@
+"""What a droplet is: one typed document, read from what `facts` sends (remote_scripts/facts.py)."""
