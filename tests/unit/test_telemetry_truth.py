@@ -135,6 +135,28 @@ def test_between_idle_moments_everything_is_exact(windows: list[list[list[int]]]
             assert (sample.hit_rate, sample.mean_batch) == (None, None)
 
 
+RELOADS = st.one_of(
+    st.tuples(st.just("execute"), st.lists(st.integers(1, 4), min_size=1, max_size=4)),
+    st.tuples(st.just("reload"), st.none()),
+    st.tuples(st.just("tick"), st.sampled_from([0.5, 1.0, 2.0])),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(RELOADS, max_size=60))
+def test_a_reload_is_a_gap_and_every_other_window_holds_all_its_requests(story: list[tuple[str, Any]]) -> None:
+    model = FakeModel()
+    watched = watch(echo=model)
+    done = 0
+    for what, value in [*story, ("tick", 1.0)]:
+        done += happen(watched, model, what, value)
+        if what == "tick":
+            now = watched.model(seconds=value)
+            if now.gap is None:
+                assert now.rps == done / value
+            done = 0
+
+
 EVENTS = st.one_of(
     st.tuples(st.just("execute"), st.lists(st.integers(1, 4), min_size=1, max_size=4)),
     st.tuples(st.just("raise"), st.lists(st.integers(1, 4), min_size=1, max_size=4)),

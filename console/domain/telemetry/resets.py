@@ -41,7 +41,7 @@ _RESPONSES = (
 RESTARTED = "reset: the server was restarted"
 RELOADED = "reset: the statistics begin anew, the metrics go on: the model was reloaded"
 
-READS_APART = 0.05
+READS_APART = 0.01
 """Seconds that may lie between the reading of the statistics and that of the metrics: what is answered in
 between is in the metrics alone."""
 CLOCK_STEP = 2.0
@@ -101,7 +101,7 @@ class Offsets:
             if lowest is not None and metric in before and statistic in before:
                 jump = offset - (before[metric] - before[statistic])
                 all_before = lowest + before[statistic]
-                allowed = 1 + (now[metric] - before[metric]) * READS_APART / max(seconds, READS_APART)
+                allowed = (now[metric] - before[metric]) * READS_APART / max(seconds, READS_APART)
                 answer = answer or bool(offset >= all_before and jump > allowed)
             self._lowest[order] = offset if lowest is None else min(lowest, offset)
         return answer

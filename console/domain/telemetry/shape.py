@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from console.domain.telemetry import kinds
+from console.domain.telemetry.text import printable
 
 MAX_GPUS = 64
 MAX_SERVERS = 32
@@ -102,7 +103,7 @@ MODEL = Branch(
         "failures": Branch(_each(kinds.count, "REJECTED", "CANCELED", "BACKEND", "OTHER")),
         "pending": kinds.number,
         "p95_us": kinds.number,
-        "series": Many(MAX_SERIES, kinds.signed, "series"),
+        "series": Many(MAX_SERIES, kinds.signed, "series", printable),
     }
 )
 
@@ -114,7 +115,7 @@ SERVER = Branch(
         **_each(kinds.count, "pid", "restarts"),
         **_each(kinds.number, "started", "exit_timeout_s"),
         "models": Many(MAX_MODELS, Many(MAX_VERSIONS, MODEL, "versions"), "models"),
-        "series": Many(MAX_SERIES, kinds.signed, "series"),
+        "series": Many(MAX_SERIES, kinds.signed, "series", printable),
     }
 )
 
