@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.lab import nvml
+from tests.lab.cc import NoCompilerError
 from tests.lab.machine import Machine
 from tests.lab.nvml import machines
 from tests.lab.nvml.scenario import (
@@ -406,7 +407,7 @@ def test_smi_repeats_until_it_is_ended(stub: Path) -> None:
 def test_without_a_compiler_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("DROPLET_CONSOLE_LAB_CACHE", str(tmp_path / "empty"))
-    with pytest.raises(nvml.NoCompilerError, match="apt-get install gcc"):
+    with pytest.raises(NoCompilerError, match="apt-get install gcc"):
         nvml.build(tmp_path / "out")
 
 

@@ -6,7 +6,8 @@
 A process sees them with LD_LIBRARY_PATH=folder and folder on its PATH.
 """
 
-from tests.lab.nvml.build import LIBRARY, SCENARIO, SMI, Driver, NoCompilerError, build
+from tests.lab.cc import NoCompilerError
+from tests.lab.nvml.build import LIBRARY, SCENARIO, SMI, Driver, build
 from tests.lab.nvml.install import install, remove, set_scenario
 from tests.lab.nvml.scenario import Gpu, Mig, Scenario
 

@@ -1,6 +1,6 @@
 """Makes the captured answers in tests/data/triton anew, from the real server.
 
-    python -m tests.lab.triton.capture
+    python -m tests.lab.triton.capture [working] [responses] [summaries] [restricted] [without_metrics] [starting]
 
 Unit tests parse these; nobody writes them by hand. One folder a moment, one file an answer: JSON and text as they
 came, and ``{"status", "body"}`` for what was not a 200.
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.lab.triton import host, repository
@@ -23,7 +24,8 @@ from tests.lab.triton.options import Options
 
 DATA = Path(__file__).parents[2] / "data/triton"
 SCRATCH = Path(tempfile.gettempdir()) / "droplet-console-capture"
-EVERYTHING = ("cached", "curve", "echo", "flaky", "pipeline", "sequence", "stream", "tensorrt_llm", "vllm_model")
+EVERYTHING = ("cached", "curve", "echo", "flaky", "pipeline", "sequence", "stream")
+IN_FLIGHT = ("tensorrt_llm", "vllm_model")
 STREAM = {"COUNT": 5, "FIRST_MS": 30, "DELAY_MS": 10}
 TENSORRT_LLM = {"input_ids": [1, 2, 3], "input_lengths": 3, "request_output_len": 20, "streaming": True}
 VLLM = {"text_input": "the quick brown fox", "sampling_parameters": '{"max_tokens": 20}'}
@@ -55,17 +57,17 @@ def snapshot(moment: str, api: Api) -> None:
 
 def working(folder: Path) -> None:
     """A server with everything on: idle, after loads, after failures, streaming, reloaded, unloaded."""
-    models = repository.add_models(folder / "models", [*EVERYTHING, "broken"])
+    models = repository.add_models(folder / "models", [*EVERYTHING, *IN_FLIGHT, "broken"])
     rejecting = "dynamic_batching { default_queue_policy { default_timeout_microseconds: 30000 } }"
     repository.add_model(models, "curve", "impatient", {"dynamic_batching { }": rejecting, '"20"': '"50"'})
     options = Options(
-        repository=str(models), load=(*EVERYTHING, "impatient"), cache_bytes=1 << 20, exit_timeout_s=10
+        repository=str(models), load=(*EVERYTHING, *IN_FLIGHT, "impatient"), cache_bytes=1 << 20, exit_timeout_s=10
     )
     with host.running(options, folder / "log") as server:
         api = server.api
         snapshot("idle", api)
         save("idle", "server", answer(api, "GET", "/v2"))
-        for model in (*EVERYTHING, "impatient"):
+        for model in options.load:
             save("config", model, answer(api, "GET", f"/v2/models/{model}/config"))
         port = api.http
         for model, count, connections in (("echo", 2400, 12), ("curve", 200, 16), ("pipeline", 40, 4)):
@@ -88,7 +90,11 @@ def streams(api: Api, port: int) -> None:
     """Decoupled and in-flight batching models, during and after a load of 12 at a time."""
     loads = [
         threading.Thread(target=closed_loop, args=(stream_target("127.0.0.1", port, model, inputs), 24, 12))
-        for model, inputs in (("stream", STREAM), ("tensorrt_llm", TENSORRT_LLM), ("vllm_model", VLLM))
+        for model, inputs in (
+            ("stream", STREAM),
+            ("tensorrt_llm", TENSORRT_LLM),
+            ("vllm_model", VLLM),
+        )
     ]
     for load in loads:
         load.start()
@@ -99,6 +105,16 @@ def streams(api: Api, port: int) -> None:
     snapshot("streamed", api)
     refused = {"inputs": [{"name": "COUNT", "datatype": "INT32", "shape": [1], "data": [1]}]}
     save("streamed", "infer_refused", answer(api, "POST", "/v2/models/stream/infer", refused))
+
+
+def responses(folder: Path) -> None:
+    """A decoupled model whose backend reports response statistics, idle and after 24 requests."""
+    models = repository.add_models(folder / "models", ["responses"])
+    with host.running(Options(repository=str(models), load=("responses",)), folder / "log") as server:
+        save("responses", "config", answer(server.api, "GET", "/v2/models/responses/config"))
+        save("responses", "stats_before", answer(server.api, "GET", "/v2/models/stats"))
+        closed_loop(stream_target("127.0.0.1", server.api.http, "responses", STREAM), 24, 4)
+        snapshot("responses", server.api)
 
 
 def changes(api: Api, port: int) -> None:
@@ -184,17 +200,19 @@ def listens(port: int | None) -> bool:
     return True
 
 
-def main() -> None:
-    """All of it, into an empty folder."""
-    shutil.rmtree(DATA, ignore_errors=True)
-    for part in (working, summaries, restricted, without_metrics, starting):
+PARTS = (working, responses, summaries, restricted, without_metrics, starting)
+
+
+def main(names: Sequence[str]) -> None:
+    """The named parts, or all of them; tests that name a captured figure may have to follow."""
+    for part in (part for part in PARTS if not names or part.__name__ in names):
         shutil.rmtree(SCRATCH, ignore_errors=True)
         SCRATCH.mkdir()
         part(SCRATCH)
         sys.stdout.write(f"{part.__name__}: done\n")
         sys.stdout.flush()
-    shutil.rmtree(SCRATCH)
+        shutil.rmtree(SCRATCH)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

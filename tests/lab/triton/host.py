@@ -48,6 +48,7 @@ def home() -> Path:
             shutil.rmtree(scratch, ignore_errors=True)
             shutil.copytree(source, scratch, copy_function=_link)
             wheel.add_stub(scratch, version)
+            wheel.use_system_python(scratch, version)
             _give_numpy(scratch / "python", version)
             scratch.rename(target)
         wheel.add_backends(target)

@@ -21,6 +21,7 @@ from tests.lab.triton.api import Api
 from tests.lab.triton.options import Options
 
 HOME = "/opt/tritonserver"
+NO_NVML = "No library: it keeps the server's own DCGM, which hangs on the lab's NVML stub, from finding that.\n"
 UNIT = """\
 [Unit]
 Description=NVIDIA Triton Inference Server ({name})
@@ -131,6 +132,8 @@ def lay_out(machine: Machine) -> None:
         home.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cp", "-a", f"{wheel.layout()}/.", str(home)], check=True, timeout=120)
         wheel.add_stub(home, python_of(machine))
+        wheel.use_system_python(home, python_of(machine))
+        (home / "lib/libnvidia-ml.so.1").write_text(NO_NVML)
     wheel.add_backends(home)
 
 

@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 from tests.lab.cache import cache_folder, locked
+from tests.lab.cc import compiled
 
 WHEEL = "nvidia-pytriton==0.7.0"
 SERVER_VERSION = "2.51.0"
@@ -56,15 +57,34 @@ def add_stub(home: Path, python: str) -> None:
     shutil.copy2(stub, target)
 
 
+def use_system_python(home: Path, python: str) -> None:
+    """Let the stub for Python 3.13 run on Debian's libpython, as the others do, and see Debian's packages.
+
+    The wheel brings a libpython of its own for that one, whose frozen ``site`` does not know dist-packages.
+    """
+    for bundled in (home / "lib").glob(f"libpython3-*.{python.removeprefix('3.')}.so.1.0"):
+        bundled.unlink()
+        bundled.symlink_to(f"/usr/lib/x86_64-linux-gnu/libpython{python}.so.1.0")
+
+
 def add_backends(home: Path) -> None:
-    """Put the stand-ins for TensorRT-LLM and vLLM, and what the models share, beside the Python backend."""
+    """Put the lab's own backends (``backends/``) and what its models share beside the Python backend.
+
+    Raises:
+        tests.lab.cc.NoCompilerError: the native one has to be compiled, and there is no cc.
+    """
     shutil.copyfile(BACKENDS / "lab_tensors.py", home / "backends/python/lab_tensors.py")
-    for folder in (path for path in BACKENDS.iterdir() if path.is_dir() and path.name != "__pycache__"):
-        target = home / "backends" / folder.name
-        target.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(folder / "model.py", target / "model.py")
+    for name in ("tensorrtllm", "vllm"):
+        target = home / "backends" / name
+        target.mkdir(exist_ok=True)
+        shutil.copyfile(BACKENDS / name / "model.py", target / "model.py")
         for shared in ("inflight.py", "lab_tensors.py"):
             shutil.copyfile(BACKENDS / shared, target / shared)
+    source = BACKENDS / "responses.c"
+    library = "libtriton_lab_responses.so"
+    made = compiled("responses", [source], {library: ("-shared", "-fPIC", str(source))})
+    (home / "backends/lab_responses").mkdir(exist_ok=True)
+    shutil.copyfile(made / library, home / "backends/lab_responses" / library)
 
 
 def _fetch(folder: Path) -> Path:
