@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import time
 from pathlib import Path
 
+from tests.lab import cgroup
 from tests.lab.cache import take_lock
 from tests.lab.overlay import unmount
 
@@ -21,27 +20,12 @@ def sweep(runs: Path) -> None:
         lock = take_lock(folder / "lock", wait=False)
         if lock is None:
             continue
-        _end_containers(folder)
+        for root in folder.glob("*/root"):
+            cgroup.end(root.parent.name)
         for mount in _mounts_below(folder):
             unmount(mount)
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
-
-
-def _end_containers(folder: Path) -> None:
-    """End the systemd-nspawn processes whose root lies in this run's folder."""
-    wanted = f"--directory={folder}/".encode()
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            arguments = (process / "cmdline").read_bytes().split(b"\0")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if arguments[0].endswith(b"systemd-nspawn") and any(argument.startswith(wanted) for argument in arguments):
-            os.kill(int(process.name), signal.SIGKILL)
-            for _ in range(100):  # its children go with it
-                if not process.exists():
-                    break
-                time.sleep(0.02)
 
 
 def _mounts_below(folder: Path) -> list[Path]:

@@ -104,3 +104,5 @@ def _set_up(network: Network) -> None:
         f"link set {network.bridge} up\n"
     )
     subprocess.run(["ip", "-batch", "-"], input=commands.encode(), check=True)
+    # Where this machine forwards for others, it still does not for droplets.
+    Path(f"/proc/sys/net/ipv4/conf/{network.bridge}/forwarding").write_text("0")

@@ -12,9 +12,23 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.lab import cgroup
+
 POLL = 0.02
 REBOOTED = 133
 """systemd-nspawn's exit status where the container asked for a reboot."""
+NSPAWN = (
+    "--quiet",
+    "--boot",
+    "--register=no",  # there may be no machined outside
+    "--keep-unit",  # nor a systemd to ask for a scope: ``cgroup`` makes the groups
+    "--notify-ready=yes",
+    "--resolv-conf=off",
+    "--timezone=off",
+    "--link-journal=no",
+    "--console=read-only",
+)
+ENTER_GROUPS = 'while test "$1" != --; do echo $$ >"$1"; shift; done; shift; exec "$@"'
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/root",
@@ -31,22 +45,8 @@ class Container:
     def __init__(self, name: str, root: Path, *, bridge: str, log: Path, options: Sequence[str] = ()) -> None:
         self.name = name
         self._log = log
-        self._command = [
-            "systemd-nspawn",
-            "--quiet",
-            "--boot",
-            "--register=no",
-            "--keep-unit",
-            "--notify-ready=yes",
-        ]
-        self._command += [f"--machine={name}", f"--directory={root}", f"--network-bridge={bridge}"]
-        self._command += [
-            "--resolv-conf=off",
-            "--timezone=off",
-            "--link-journal=no",
-            "--console=read-only",
-            *options,
-        ]
+        self._command = ["systemd-nspawn", *NSPAWN, f"--machine={name}", f"--directory={root}"]
+        self._command += [f"--network-bridge={bridge}", *options]
         self._lock = threading.Lock()
         self._ending = False
         self.boots = 0
@@ -55,6 +55,7 @@ class Container:
 
     def _start(self) -> None:
         Path("/run/systemd/nspawn").mkdir(parents=True, exist_ok=True)
+        groups = cgroup.make(self.name)
         self._ready = False
         self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         path = self._log.with_name("notify")
@@ -63,7 +64,7 @@ class Container:
         environment = {**os.environ, "NOTIFY_SOCKET": str(path), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
-                self._command,
+                ["sh", "-c", ENTER_GROUPS, "sh", *map(str, groups), "--", *self._command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -173,6 +174,8 @@ class Container:
         """End it abruptly: all its processes are killed at once. Does nothing where it has ended."""
         if self.running:
             self._end(signal.SIGKILL, 5)
+        cgroup.remove(self.name)
+        shutil.rmtree(f"/run/systemd/nspawn/propagate/{self.name}", ignore_errors=True)
 
     def _end(self, how: int, timeout: float) -> None:
         with self._lock:
@@ -183,4 +186,3 @@ class Container:
         except (RuntimeError, ProcessLookupError, subprocess.TimeoutExpired):
             self._process.kill()  # its children go with it
             self._process.wait()
-        shutil.rmtree(f"/run/systemd/nspawn/propagate/{self.name}", ignore_errors=True)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import socket
 import stat
 import subprocess
 import sys
@@ -67,6 +68,19 @@ def test_two_machines_know_nothing_of_each_others_names_and_keys(lab_machine: Ma
     assert len(ids) == 2
 
 
+def test_a_service_of_one_machine_has_nothing_to_do_with_its_namesake_in_another(
+    lab_machine: Machine, lab_trixie: Machine
+) -> None:
+    for machine in (lab_machine, lab_trixie):
+        machine.run(["systemd-run", "--quiet", "--unit=namesake", "sleep", "600"])
+    members = lab_machine.run(["cat", "/sys/fs/cgroup/system.slice/namesake.service/cgroup.procs"])
+    pid = lab_machine.run(["systemctl", "show", "--property=MainPID", "--value", "namesake"])
+    assert members.stdout == pid.stdout
+    lab_machine.run(["systemctl", "stop", "namesake"])
+    assert lab_trixie.run(["systemctl", "is-active", "namesake"]).stdout == b"active\n"
+    lab_trixie.run(["systemctl", "stop", "namesake"])
+
+
 def test_machines_of_a_run_reach_each_other_so_that_one_can_be_a_jump_host(
     lab_machine: Machine, lab_trixie: Machine
 ) -> None:
@@ -84,10 +98,11 @@ def test_it_is_reached_over_ipv6_as_well(lab_machine: Machine) -> None:
 
 
 def test_it_reaches_this_machine_and_no_other(lab_machine: Machine) -> None:
-    script = "import socket,sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=1)"
-    assert Path("/proc/sys/net/ipv4/ip_forward").read_text() == "0\n"
-    outside = lab_machine.run(["python3", "-c", script, "192.0.2.77", "80"], check=False)
-    assert outside.returncode != 0
+    with socket.create_server((lab_machine.gateway, 0)) as here:
+        script = "import socket,sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=1)"
+        lab_machine.run(["python3", "-c", script, lab_machine.gateway, str(here.getsockname()[1])])
+    number = lab_machine.gateway.split(".")[2]
+    assert Path(f"/proc/sys/net/ipv4/conf/dclab{number}/forwarding").read_text() == "0\n"
 
 
 def test_sudo_without_with_and_never(lab_machine: Machine) -> None:
@@ -249,7 +264,7 @@ def test_real_docker_runs_a_container(fresh_machine: MachineMaker) -> None:
 LEAVE_BEHIND = """
 import os, signal
 from tests.lab.machine import Machine
-machine = Machine("bookworm")
+machine = Machine("bookworm", disk=DISK)
 machine.boot()
 print(machine.folder, machine.run(["true"]).returncode, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -274,11 +289,15 @@ def test_an_interrupted_run_leaves_nothing() -> None:
     assert str(folder) not in Path("/proc/self/mounts").read_text()
 
 
-def test_the_next_run_removes_what_a_killed_one_left() -> None:
-    folder = Path(python(LEAVE_BEHIND).stdout.split()[0])
+@pytest.mark.parametrize("disk", [False, True])
+def test_the_next_run_removes_what_a_killed_one_left(disk: bool) -> None:
+    folder = Path(python(LEAVE_BEHIND.replace("DISK", str(disk))).stdout.split()[0])
     assert folder.exists()
     python("from tests.lab.run_folder import run_folder; run_folder()")
     assert not folder.parent.exists()
     assert str(folder) not in Path("/proc/self/mounts").read_text()
-    containers = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    assert not re.search(rf"systemd-nspawn.*{folder.name}", containers)
+    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert not re.search(rf"systemd-nspawn.*{folder.name}", processes)
+    loops = subprocess.run(["losetup", "--list", "--noheadings"], capture_output=True, text=True).stdout
+    assert str(folder) not in loops
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/{folder.name}"))
