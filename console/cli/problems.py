@@ -60,4 +60,4 @@ def _state(gpu: GpuSample) -> str:
 
 
 def _model(model: ModelSample) -> str:
-    return f"{model.name}/{model.version}" if model.version else model.name
+    return model.name if model.version in ("", "-") else f"{model.name}/{model.version}"

@@ -11,7 +11,8 @@ from console.cli.fleet import Watching, open_fleet
 from console.cli.options import Options
 from console.cli.output import Output, standard
 from console.cli.prompts import TerminalPrompter, terminal_prompter
-from console.cli.render.sample_json import failure_document, sample_document
+from console.domain.telemetry.encode import encode
+from console.domain.telemetry.sample import SCHEMA as SAMPLE_SCHEMA
 from console.domain.telemetry.sample import Sample
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
@@ -143,7 +144,16 @@ def _verdict(shown: Sample | Exception) -> Exit:
 
 
 def _document(droplet: Droplet, shown: Sample | Exception) -> dict[str, object]:
-    return sample_document(shown) if isinstance(shown, Sample) else failure_document(droplet.name, shown)
+    """A sample, or what stands in its place; the kind is "usage" where the question was wrong, not the droplet."""
+    if isinstance(shown, Sample):
+        return encode(shown)
+    remote = shown if isinstance(shown, RemoteError) else None
+    error = {
+        "kind": remote.kind.value if remote else "usage",
+        "message": str(shown),
+        "hint": remote.hint if remote else None,
+    }
+    return {"schema": SAMPLE_SCHEMA, "droplet": droplet.name, "error": error}
 
 
 def _print(droplet: Droplet, shown: Sample | Exception, settings: Settings, output: Output, below: bool) -> None:

@@ -12,8 +12,8 @@ from console.cli.fleet import Watching, open_fleet
 from console.cli.options import Options
 from console.cli.output import Output, standard
 from console.cli.prompts import TerminalPrompter, terminal_prompter
-from console.cli.render.sample_json import sample_document
 from console.cli.render.ticks import Ticks
+from console.domain.telemetry.encode import encode
 from console.domain.telemetry.sample import Sample
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, LinkState, Phase
@@ -96,7 +96,7 @@ class Watcher:
         self._heard[name] = self._clock() - self._waited()
         sample = self._narrowed(event.sample)
         if self._options.json:
-            self._output.document(sample_document(sample))
+            self._output.document(encode(sample))
         else:
             self._output.lines(self._ticks.lines(sample))
         self._output.flush()

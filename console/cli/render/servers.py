@@ -22,6 +22,8 @@ _FIGURES = (
     ("compute_infer_ms", form.milliseconds, "INFER"),
 )
 """A row's figures: field of ModelSample, how it is written, heading."""
+NOT_SAID = "not loaded, or its config could not be read: Triton's log says which"
+"""Its index names such a model without a state (facts/triton.md 4)."""
 
 
 def server_lines(sample: Sample, figures: Figures, output: Output) -> list[str]:
@@ -65,8 +67,8 @@ def _models(server: ServerSample, here: str, figures: Figures, output: Output) -
     for place, model in enumerate(server.models):
         name = model_name(model)
         if model.state != "READY":
-            reason = f": {model.reason}" if model.reason else ""
-            others.append(f"  {name}  {model.state}{reason}")
+            reason = model.reason or (NOT_SAID if model.state == "UNKNOWN" else "")
+            others.append(f"  {name}  {model.state}" + (f": {reason}" if reason else ""))
             continue
         rows.append(_window(model, name, f"{here}/models/{place}", figures))
         if any(value is not None for value in model.average.values()):
@@ -86,8 +88,8 @@ def _models(server: ServerSample, here: str, figures: Figures, output: Output) -
 
 
 def model_name(model: ModelSample) -> str:
-    """Name and version as Triton's own URLs have them."""
-    return f"{model.name}/{model.version}" if model.version else model.name
+    """Name and version as Triton's own URLs have them; the name alone where the index gave no version."""
+    return model.name if model.version in ("", "-") else f"{model.name}/{model.version}"
 
 
 def _window(model: ModelSample, name: str, here: str, figures: Figures) -> tuple[str, ...]:
@@ -129,10 +131,10 @@ def _remarks(model: ModelSample) -> list[str]:
     shown = [f"{name} {write(value)}" for value, name, write in inside if value is not None]
     if model.pending:
         shown.insert(0, f"{model.pending} requests waiting")
+    if model.last_inference is not None:
+        shown.append("last inference " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(model.last_inference)))
     if shown:
         found.append(", ".join(shown))
-    if model.last_inference is not None:
-        found.append("last inference " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(model.last_inference)))
     return found
 
 

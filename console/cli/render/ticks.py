@@ -101,7 +101,7 @@ class Ticks:
             now[sample.droplet, f"triton {server.name}"] = f"{server.state}{reason}"
             for number, model in enumerate(server.models):
                 why = model.gap or sample.unavailable.get(f"/servers/{place}/models/{number}/hit_rate")
-                if why:
+                if why and model.state == "READY" and model.rps != 0:  # no traffic is seen without words
                     now[sample.droplet, model_name(model)] = f"{NA}, because {why}"
         if not sample.servers:
             now[sample.droplet, "triton"] = sample.unavailable.get("/servers", "no server found")
@@ -111,9 +111,12 @@ class Ticks:
                 now[sample.droplet, f"gpu {gpu.index}"] = f"dram {NA}, because {reason}"
         if not sample.gpus:
             now[sample.droplet, "gpu"] = f"{NA}, because {sample.unavailable.get('/gpus', 'no reason was given')}"
-        news = [f"{key[1]}: {text}" for key, text in now.items() if self._told.get(key) != text]
+        news: dict[str, list[str]] = {}
+        for key, text in now.items():
+            if self._told.get(key) != text:
+                news.setdefault(text, []).append(key[1])
         self._told = {key: text for key, text in self._told.items() if key[0] != sample.droplet} | now
-        return [self._output.paint(fit(text, 400), "dim") for text in news]
+        return [self._output.paint(f"{', '.join(names)}: {text}", "dim") for text, names in news.items()]
 
 
 def _figure(value: float | None) -> str:

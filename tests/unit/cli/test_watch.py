@@ -142,3 +142,20 @@ def test_several_droplets_are_told_apart(tmp_path: Path, monkeypatch: pytest.Mon
     lines = text(output.out).splitlines()
     assert any(line.split()[1:3] == ["prod", "echo/1"] for line in lines)
     assert any(line.split()[1:3] == ["spare", "echo/1"] for line in lines)
+
+
+def test_models_with_one_reason_share_a_line_and_silence_is_no_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = {"/servers/0/models/2/hit_rate": "no traffic in this window"}
+    models = (
+        model(name="a", gap="the first sample"),
+        model(name="b", gap="the first sample"),
+        model(name="c", rps=0.0, hit_rate=None),
+    )
+    install(monkeypatch, [sampled(sample(servers=(server(*models),), unavailable=idle))])
+    output = kept()
+    watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
+    shown = text(output.out)
+    assert "a/1, b/1: n/a, because the first sample\n" in shown
+    assert "no traffic" not in shown
