@@ -519,6 +519,69 @@ def test_a_collector_of_eight_gpus_is_small_and_does_not_grow(start: Start) -> N
     assert last["peak_kib"] - first["peak_kib"] < 512
 
 
+CODES = (1, 2, 3, 4, 6, 7, 9, 12, 13, 14, 15, 16, 17, 18, 21, 25, 26, 27, 28, 29, 77, 999)
+FUNCTIONS = (
+    "nvmlDeviceGetHandleByIndex_v2",
+    "nvmlDeviceGetHandleByUUID",
+    "nvmlDeviceGetUUID",
+    "nvmlDeviceGetName",
+    "nvmlDeviceGetArchitecture",
+    "nvmlDeviceGetMemoryBusWidth",
+    "nvmlDeviceGetMaxClockInfo",
+    "nvmlDeviceGetMigMode",
+    "nvmlDeviceGetMaxMigDeviceCount",
+    "nvmlDeviceGetMigDeviceHandleByIndex",
+    "nvmlDeviceGetGpuInstanceId",
+    "nvmlDeviceGetUtilizationRates",
+    "nvmlDeviceGetMemoryInfo",
+    "nvmlDeviceGetMemoryInfo_v2",
+    "nvmlDeviceGetTemperature",
+    "nvmlDeviceGetFieldValues",
+    "nvmlDeviceGetEnforcedPowerLimit",
+    "nvmlDeviceGetRemappedRows",
+    "nvmlDeviceGetComputeRunningProcesses_v3",
+    "nvmlDeviceGetVirtualizationMode",
+    "nvmlGpmQueryDeviceSupport",
+    "nvmlGpmSampleGet",
+    "nvmlGpmMigSampleGet",
+    "nvmlGpmMetricsGet",
+    "nvmlGpmSampleAlloc",
+    "nvmlDeviceGetCount_v2",
+    "nvmlSystemGetDriverVersion",
+    "nvmlInitWithFlags",
+    "nvmlShutdown",
+)
+
+
+@pytest.mark.parametrize("where", ["everywhere", "one GPU"])
+def test_whatever_fails_and_however_the_stream_goes_on_and_recovers(start: Start, where: str) -> None:
+    good = Scenario((machines.h100(0), replace(machines.h100_with_mig(), uuid="GPU-mig")))
+    collector = start(good)
+    collector.tick(slow=True)
+    for code in CODES:
+        for function in FUNCTIONS:
+            errors = {function: code}
+            collector.set(replace(good, errors=errors) if where == "everywhere" else good.change(1, errors=errors))
+            for slow in (True, False):
+                tick = collector.tick(slow=slow, after=1)
+                bad = [reason for reason in tick.unavailable.values() if "failed here" in reason or not reason]
+                assert not bad, (function, code, bad)
+                if where == "one GPU" and function != "nvmlGpmMetricsGet" and code != 1:
+                    assert tick.gpus[str(machines.h100(0).uuid)]["temperature"] == 61, (function, code)
+        collector.set(good)
+        for _ in range(3):
+            tick = collector.tick(slow=True, after=1000)
+        assert [gpu["state"] for gpu in tick.gpus.values()] == ["ok"] * 4, code
+
+
+def test_a_hanging_driver_does_not_hold_the_end_up(start: Start) -> None:
+    collector = start(machines.ONE_H100, patience=0.2)
+    collector.tick()
+    collector.set(machines.ONE_H100.change(0, delays_ms={"nvmlDeviceGetUtilizationRates": 60000}))
+    collector.tick()
+    assert collector.close() == 0
+
+
 def test_nvml_is_shut_down_at_the_end(start: Start) -> None:
     collector = start(machines.EIGHT_H100)
     collector.tick()
