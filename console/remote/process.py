@@ -116,8 +116,9 @@ class ProcessOver:
             rest = memoryview(shell.frame(data) if self._guard else data)
             while rest:
                 moment = self._pipes.moment()
-                rest = rest[self._send(rest) :]
-                if rest:
+                sent = self._send(rest)
+                rest = rest[sent:]
+                if rest and (not sent or time.monotonic() > deadline):
                     self._wait(moment, deadline, "the input was not taken", sending=True)
 
     def close_stdin(self) -> None:
