@@ -1,13 +1,12 @@
 """A real sshd on loopback with a configuration, keys and users of its own.
 
-It runs in a private mount namespace, so that its users and PAM rules are files of the test and nobody else's.
-Needs root, Linux and OpenSSH's server.
+It runs from one of the lab's roots, in a private mount namespace: this machine needs no SSH server of its own, and
+its users and PAM rules are files of the test. Needs the lab's roots (``pytest.mark.lab``).
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -15,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from console.remote.target import Target
+from tests.lab import root as roots
 
-SSHD = "/usr/sbin/sshd"
 USER = "ops"
 PASSWORD = "correct horse"
+PASSWORD_HASH = "$6$lab$cOGrT0BhQnVED40r80YnNluOjJV5Zwm.9uUeMYLcML4xg1EZXsJU0oxqyWsTZ1u9LbJfKuhjmEJ9q.X8PQLbZ1"
 PASSPHRASE = "battery staple"
 
 PAM = """\
@@ -29,12 +29,22 @@ session required pam_permit.so
 """
 
 
-def missing() -> str | None:
-    """Why such an sshd cannot be had here, if so."""
-    if os.name != "posix" or not hasattr(os, "geteuid") or os.geteuid() != 0:
-        return "needs root"
-    absent = [tool for tool in (SSHD, "unshare", "ssh-keygen", "openssl") if shutil.which(tool) is None]
-    return f"needs {', '.join(absent)}" if absent else None
+JAIL = """\
+mount --make-rprivate /
+mount --bind "$ROOT" "$JAIL"
+mount -o remount,bind,ro "$JAIL"
+mount --rbind /dev "$JAIL/dev"
+mount --bind /proc "$JAIL/proc"
+mount -t tmpfs tmpfs "$JAIL/run"
+mount -t tmpfs -o mode=1777 tmpfs "$JAIL/tmp"
+mkdir -p "$JAIL/run/sshd" "$JAIL$BASE"
+mount --bind "$BASE" "$JAIL$BASE"
+mount --bind "$ETC/passwd" "$JAIL/etc/passwd"
+mount --bind "$ETC/shadow" "$JAIL/etc/shadow"
+mount --bind "$ETC/pam" "$JAIL/etc/pam.d/sshd"
+exec chroot "$JAIL" /usr/sbin/sshd -D -e -f "$CONFIG"
+"""
+"""Nothing of the root is written to. $BASE, below /tmp, holds the test's files and is seen at its own path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +98,13 @@ class Sshd:
         host_keys: tuple[str, ...] = ("host_ed25519",),
         port: int | None = None,
         listen: str = "127.0.0.1",
+        release: str = "bookworm",
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.port = port or free_port()
         self.listen = listen
+        self._release = release
         self._keys = keys
         self._log = folder / "sshd.log"
         self._authorized = folder / "authorized_keys"
@@ -119,26 +131,27 @@ class Sshd:
         self._authorized.write_text("".join(self._keys.public(name) + "\n" for name in names))
 
     def start(self) -> Sshd:
-        etc = self.folder / "etc"
+        root = roots.build(self._release)[0]
+        etc, jail = self.folder / "etc", self.folder / "jail"
         etc.mkdir(exist_ok=True)
-        for name in ("passwd", "shadow", "group"):
-            shutil.copy(f"/etc/{name}", etc / name)
-        home = self.folder / "home"
-        home.mkdir(exist_ok=True)
-        with (etc / "passwd").open("a") as file:
-            file.write(f"{USER}:x:4242:4242::{home}:/bin/sh\n")
-        hashed = subprocess.run(["openssl", "passwd", "-6", PASSWORD], capture_output=True, text=True, check=True)
-        with (etc / "shadow").open("a") as file:
-            file.write(f"{USER}:{hashed.stdout.strip()}:19000:0:99999:7:::\n")
+        jail.mkdir(exist_ok=True)
+        user = f"{USER}:x:4242:4242::/tmp:/bin/sh\n"
+        (etc / "passwd").write_text((root / "etc/passwd").read_text() + user)
+        (etc / "shadow").write_text(
+            (root / "etc/shadow").read_text() + f"{USER}:{PASSWORD_HASH}:19000:0:99999:7:::\n"
+        )
         (etc / "pam").write_text(PAM)
-        binds = (("passwd", "/etc/passwd"), ("shadow", "/etc/shadow"), ("pam", "/etc/pam.d/sshd"))
-        script = "mount --make-rprivate /; mkdir -p /run/sshd; "
-        script += "".join(f"mount --bind '{etc / name}' {place}; " for name, place in binds)
-        script += f"exec {SSHD} -D -e -f '{self.folder / 'sshd_config'}'"
+        base = self._keys.folder.parent
+        values = {"ROOT": root, "JAIL": jail, "BASE": base, "ETC": etc, "CONFIG": self.folder / "sshd_config"}
+        environment = {**os.environ, **{name: str(value) for name, value in values.items()}}
         before = self._log.stat().st_size if self._log.exists() else 0
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                ["unshare", "-m", "sh", "-ec", script], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                ["unshare", "-m", "sh", "-ec", JAIL],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
             )
         deadline = time.monotonic() + 20
         while "Server listening on" not in self.log[before:]:
