@@ -26,7 +26,7 @@ class Watching(Protocol):
 
 def open_fleet(droplets: Sequence[Droplet], prompter: Prompter) -> Watching:
     """Watch droplets. Loads the SSH library, so nothing that needs no connection calls this."""
-    from console.services.watching import watch  # type: ignore[import-untyped]
+    from console.services.watching import watch
 
     fleet: Watching = watch(droplets, prompter=prompter)
     return fleet

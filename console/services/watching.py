@@ -1,0 +1,152 @@
+"""Watching droplets over the lines that their settings describe.
+
+This module loads what SSH needs; nothing that runs without a connection imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from console.remote.connect import connect
+from console.remote.errors import FailureKind, RemoteError
+from console.remote.login import LoginContext
+from console.remote.prompts import NoPrompter, Prompter
+from console.remote.resolve import resolve
+from console.remote.scripts import ScriptStream, open_script
+from console.remote.sudo import Privilege
+from console.remote.target import Target
+from console.remote.transport import Transport
+from console.services.fleet import Fleet
+from console.services.link import Event
+from console.settings.schema import Droplet, Sudo
+from console.store.paths import known_hosts_file
+
+INTERVAL_S = 1.0
+CONNECT_S = 30.0
+"""For all of a login, without the time a person takes to answer."""
+HELLO_S = 15.0
+"""For the script's first word."""
+
+
+class Watch(AbstractContextManager["Watch"]):
+    """A fleet together with what its logins share."""
+
+    def __init__(self, fleet: Fleet, context: LoginContext) -> None:
+        self._fleet = fleet
+        self._context = context
+
+    def events(self, timeout: float) -> Event | None:
+        """The next event of any droplet, or None when none came within ``timeout`` seconds."""
+        return self._fleet.events(timeout)
+
+    def retry(self, droplet: str) -> None:
+        """Try a droplet again now that a person did what was needed."""
+        self._fleet.retry(droplet)
+
+    def close(self) -> None:
+        """End every stream and login, and forget what was typed."""
+        self._fleet.close()
+        self._context.close()
+
+    def __enter__(self) -> Watch:
+        self._fleet.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def watch(droplets: Sequence[Droplet], *, prompter: Prompter, known_hosts: Path | None = None) -> Watch:
+    """Watch droplets; begin by entering the result.
+
+    Args:
+        droplets: Each with a name of its own.
+        prompter: Asked where a person must decide or type.
+        known_hosts: Where accepted host keys are kept; None for the usual file.
+    """
+    context = LoginContext(known_hosts or known_hosts_file())
+    lines: dict[str, Callable[[], TelemetryLine]] = {
+        droplet.name: _Opener(droplet, prompter, context) for droplet in droplets
+    }
+    intervals = {droplet.name: droplet.interval or INTERVAL_S for droplet in droplets}
+    return Watch(Fleet(lines, intervals), context)
+
+
+class TelemetryLine:
+    """A telemetry stream with the connection that is its own."""
+
+    def __init__(self, transport: Transport, stream: ScriptStream) -> None:
+        self._transport = transport
+        self._stream = stream
+
+    def read(self, timeout: float) -> dict[str, Any] | None:
+        """See ``console.services.monitor.Line``."""
+        return self._stream.read(timeout)
+
+    def probe(self, timeout: float) -> float:
+        """See ``console.services.monitor.Line``."""
+        return self._transport.probe(timeout)
+
+    def close(self) -> None:
+        """See ``console.services.monitor.Line``."""
+        self._stream.close()
+        self._transport.close()
+
+
+class _Opener:
+    """Opens a droplet's line; remembers between two times what was found out and typed."""
+
+    def __init__(self, droplet: Droplet, prompter: Prompter, context: LoginContext) -> None:
+        self._droplet = droplet
+        self._prompter = prompter
+        self._context = context
+        self._privilege: Privilege | None = None
+        self._refused = False
+
+    def __call__(self) -> TelemetryLine:
+        droplet = self._droplet
+        target = resolve(droplet.target, name=droplet.name, identities=droplet.identity, jump=droplet.jump)
+        transport = connect(target, prompter=self._prompter, context=self._context, timeout=CONNECT_S)
+        try:
+            return TelemetryLine(transport, self._open(transport, target))
+        except BaseException:
+            transport.close()
+            raise
+
+    def _open(self, transport: Transport, target: Target) -> ScriptStream:
+        request = self._request()
+        privilege = self._needed(target)
+        try:
+            return open_script(transport, "telemetry", request, privilege=privilege, timeout=HELLO_S)
+        except RemoteError as error:
+            sudo = error.kind in (FailureKind.SUDO_PASSWORD_WANTED, FailureKind.SUDO_REFUSED)
+            if not sudo or self._droplet.sudo is not Sudo.AUTO:
+                raise
+        # Most figures need no root; those that do say so.
+        self._refused = True
+        return open_script(transport, "telemetry", request, timeout=HELLO_S)
+
+    def _needed(self, target: Target) -> Privilege | None:
+        if target.local or self._droplet.sudo is Sudo.NEVER or self._refused:
+            return None
+        if self._privilege is None:
+            asked = self._prompter if self._droplet.sudo is Sudo.ASK else NoPrompter()
+            self._privilege = Privilege(target.user, target.name, asked)
+        return self._privilege
+
+    def _request(self) -> dict[str, object]:
+        servers = [
+            {
+                key: value
+                for key in ("name", "http", "grpc", "metrics")
+                if (value := getattr(server, key)) is not None
+            }
+            for server in self._droplet.servers
+        ]
+        return {"interval": self._droplet.interval or INTERVAL_S, "servers": servers or None}
