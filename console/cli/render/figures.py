@@ -131,7 +131,7 @@ class Figures:
 
     def reasons(self) -> list[str]:
         """One sentence for each reason, in the order they came up; owners of the same figures stand together."""
-        return [f"{_list(_owners(named))}: n/a, because {reason}" for reason, named in self._reasons.items()]
+        return [f"{'; '.join(_owners(named))}: n/a, because {reason}" for reason, named in self._reasons.items()]
 
 
 def _owners(named: dict[str, list[str]]) -> list[str]:

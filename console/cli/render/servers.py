@@ -63,12 +63,11 @@ def _heading(server: ServerSample, now: float, output: Output) -> list[str]:
 def _models(server: ServerSample, here: str, figures: Figures, output: Output) -> list[str]:
     rows: list[tuple[str, ...]] = [_HEADING]
     remarks: dict[int, list[str]] = {}
-    others: list[str] = []
+    others: dict[str, list[str]] = {}
     for place, model in enumerate(server.models):
         name = model_name(model)
         if model.state != "READY":
-            reason = model.reason or (NOT_SAID if model.state == "UNKNOWN" else "")
-            others.append(f"  {name}  {model.state}" + (f": {reason}" if reason else ""))
+            others.setdefault(condition(model), []).append(name)
             continue
         rows.append(_window(model, name, f"{here}/models/{place}", figures))
         if any(value is not None for value in model.average.values()):
@@ -82,14 +81,20 @@ def _models(server: ServerSample, here: str, figures: Figures, output: Output) -
             lines.append(output.paint(line, "bold") if number == 0 else line)
             for text in remarks.get(number, []):
                 lines += [output.paint(part, "dim") for part in wrap(f"  {text}", output.width, "    ")]
-    for text in others:
-        lines += wrap(text, output.width, "    ")
+    for text, names in others.items():
+        lines += wrap(f"  {', '.join(names)}: {text}", output.width, "    ")
     return lines
 
 
 def model_name(model: ModelSample) -> str:
     """Name and version as Triton's own URLs have them; the name alone where the index gave no version."""
     return model.name if model.version in ("", "-") else f"{model.name}/{model.version}"
+
+
+def condition(model: ModelSample) -> str:
+    """Triton's state and reason of a model that is not ready."""
+    reason = model.reason or (NOT_SAID if model.state == "UNKNOWN" else "")
+    return f"{model.state}, {reason}" if reason else model.state
 
 
 def _window(model: ModelSample, name: str, here: str, figures: Figures) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from console.cli.output import Output
 from console.cli.render import figures as form
 from console.cli.render.figures import NA
-from console.cli.render.servers import model_name
+from console.cli.render.servers import condition, model_name
 from console.cli.render.text import fit, left
 from console.domain.telemetry.sample import GpuSample, ModelSample, Sample
 from console.settings.schema import Droplet
@@ -37,7 +37,7 @@ class Ticks:
             name = left(fit(sample.droplet, 14), 15)
             start += self._output.paint(name, self._colours.get(sample.droplet))
         body = [
-            *(self._model(server.name, model) for server in sample.servers for model in server.models),
+            *(self._model(model) for server in sample.servers for model in server.models if model.state == "READY"),
             *(self._gpu(gpu) for gpu in sample.gpus),
             self._host(sample),
         ]
@@ -50,11 +50,9 @@ class Ticks:
         heads = "".join(head.rjust(room) for room, head in _COLUMNS)
         return self._output.paint(f"{blank}{left('MODEL', self._label)}{heads}", "bold")
 
-    def _model(self, server: str, model: ModelSample) -> str:
+    def _model(self, model: ModelSample) -> str:
         name = model_name(model)
         label = left(fit(name, self._label - 1) if self._output.terminal else name, self._label)
-        if model.state != "READY":
-            return f"{label} {model.state}" + (f": {fit(model.reason, 60)}" if model.reason else "")
         cells = (
             _figure(model.rps),
             _figure(model.hit_rate),
@@ -94,14 +92,16 @@ class Ticks:
         return left("host", 7) + "  ".join(parts)
 
     def _news(self, sample: Sample) -> list[str]:
-        """What is said once when it changes: a server's state, why a model has no figures, why DRAM is n/a."""
+        """What is said once when it changes: states of servers and models, and why there are no figures."""
         now: dict[tuple[str, str], str] = {}
         for place, server in enumerate(sample.servers):
             reason = f": {server.reason}" if server.reason and server.state != "ready" else ""
             now[sample.droplet, f"triton {server.name}"] = f"{server.state}{reason}"
             for number, model in enumerate(server.models):
                 why = model.gap or sample.unavailable.get(f"/servers/{place}/models/{number}/hit_rate")
-                if why and model.state == "READY" and model.rps != 0:  # no traffic is seen without words
+                if model.state != "READY":
+                    now[sample.droplet, model_name(model)] = condition(model)
+                elif why and model.rps != 0:  # no traffic is seen without words
                     now[sample.droplet, model_name(model)] = f"{NA}, because {why}"
         if not sample.servers:
             now[sample.droplet, "triton"] = sample.unavailable.get("/servers", "no server found")

@@ -56,7 +56,9 @@ def test_people_get_a_line_for_each_model_gpu_and_host(tmp_path: Path, monkeypat
     assert lines[1].split()[1:] == ["echo/1", "812", "87.5", "8.00", "<0.1", "1.20", "ms", "3.40", "ms", "3"]
     assert all(width(line) <= 80 for line in lines[:3])
     assert any("gpu 3  LOST: the GPU has fallen off the bus" in line for line in lines)
-    assert any("broken/1" in line and "UNAVAILABLE: failed to stat" in line for line in lines)
+    assert next(line for line in lines if "broken" in line).endswith(
+        "broken/1: UNAVAILABLE, failed to stat file /models/broken/1/model.onnx"
+    )
     assert any(line.endswith(f"gpu 2: dram n/a, because {NO_GPM}") for line in lines)
 
 
