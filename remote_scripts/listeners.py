@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
 import sys
 
 from remote_scripts.files import read_bytes
@@ -60,9 +59,10 @@ def _add(found: dict[int, set[str]], line: bytes) -> None:
         return
     address, _, port = fields[1].partition(b":")
     try:
-        found.setdefault(int(port, 16), set()).add(_address(address))
-    except (ValueError, OSError, struct.error):
-        return
+        shown = _address(address)
+        found.setdefault(int(port, 16), set()).add(shown)
+    except (ValueError, OSError):
+        return  # no line of the kernel's
 
 
 def _address(text: bytes) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from remote_scripts.listeners import interfaces, listening, own_addresses
 from remote_scripts.triton_flags import Flags
-from remote_scripts.triton_processes import network_namespace
+from remote_scripts.triton_processes import namespace
 
 _ANY = {"0.0.0.0", "::", "*", ""}  # noqa: S104 - addresses to recognise, none is bound
 
@@ -89,7 +89,7 @@ def find_endpoints(
 
 def _elsewhere(proc: str, pid: int, contained: bool) -> bool:
     """Whether it listens in another network namespace than this process."""
-    here, there = network_namespace(proc, "self"), network_namespace(proc, pid)
+    here, there = namespace(proc, "self", "net"), namespace(proc, pid, "net")
     if here is not None and there is not None:
         return here != there
     # Not root: another user's namespace has no inode to see, but its interfaces can be read.

@@ -14,7 +14,7 @@ from remote_scripts.files import cut, read_bytes
 from remote_scripts.triton_address import find_endpoints, on_loopback
 from remote_scripts.triton_flags import Flags, is_triton, read_flags
 from remote_scripts.triton_poll import Poll
-from remote_scripts.triton_processes import ProcessStat, ProcessTable, read_arguments, read_stat
+from remote_scripts.triton_processes import ProcessStat, ProcessTable, namespace, read_arguments, read_stat
 from remote_scripts.triton_server import Server
 from remote_scripts.unit_files import UnitFiles
 from remote_scripts.units import read_cgroup, unit_of
@@ -66,6 +66,7 @@ class Finder:
         ended = [server for server in self.servers.values() if server.pid is not None and not self._lives(server)]
         for server in ended:
             self._end(server, now)
+            self._replace(server)
         if tick % _NEW_EVERY == 0 or ended or any(server.pid is None for server in self.servers.values()):
             self._adopt_all(self._table.look())
         if slow or tick == 1:
@@ -83,6 +84,7 @@ class Finder:
 
     def _lives(self, server: Server) -> bool:
         stat = read_stat(self._proc, server.pid) if server.pid is not None else None
+        server.process_state = stat.state if stat is not None else ""
         return stat is not None and stat.alive and stat.start == server.start
 
     def _end(self, server: Server, now: float) -> None:
@@ -93,6 +95,17 @@ class Finder:
         server.unit_state = None
         server.workers = set()
         server.poll = Poll()
+
+    def _replace(self, ended: Server) -> None:
+        """A server that was started by hand before its predecessor had ended takes over its name."""
+        if ended.how != "process":
+            return
+        for name, server in self.servers.items():
+            if server is not ended and server.how == "process" and _http_port(server) == _http_port(ended):
+                del self.servers[name]
+                server.name = ended.name
+                self.servers[ended.name] = server
+                return
 
     def _adopt_all(self, pids: set[int]) -> None:
         known = set(self.pids())
@@ -113,7 +126,7 @@ class Finder:
         flags = read_flags(arguments)
         cgroup = read_cgroup(self._proc, pid)
         inside = container_of(cgroup)
-        unit = None if inside else unit_of(cgroup)
+        unit = None if inside or self._foreign(pid) else unit_of(cgroup)
         server = self._worker_of(pid, stat, flags, unit, inside)
         if server is not None:
             server.workers.add(pid)
@@ -136,6 +149,11 @@ class Finder:
             server.container_id = inside[1]
             server.docker = self._store.get(inside[1])
         self._locate(server)
+
+    def _foreign(self, pid: int) -> bool:
+        """Whether another systemd than this machine's started it: that of a container with an init of its own."""
+        here, there = namespace(self._proc, "self", "pid"), namespace(self._proc, pid, "pid")
+        return here is not None and there is not None and here != there
 
     def _worker_of(
         self, pid: int, stat: ProcessStat, flags: Flags, unit: str | None, inside: tuple[str, str] | None
@@ -278,7 +296,7 @@ class Finder:
 
 def _names(name: str, flags: Flags | None) -> Iterator[str]:
     yield name
-    if flags is not None and flags.http_port is not None:
+    if flags is not None and flags.http_port is not None and not name.endswith(f"-{flags.http_port}"):
         yield f"{name}-{flags.http_port}"
     for number in range(2, SERVERS + 2):
         yield f"{name}-{number}"

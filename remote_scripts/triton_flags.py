@@ -74,7 +74,7 @@ def read_flags(argv: Sequence[str]) -> Flags:
         grpc_address=given.get("grpc-address") or "0.0.0.0",  # noqa: S104 - likewise
         metrics_address=given.get("metrics-address") or metrics_default,
         control_mode=given.get("model-control-mode") or "none",
-        exit_timeout_s=int(timeout) if timeout.isdecimal() and len(timeout) < 10 else 30,
+        exit_timeout_s=int(timeout) if timeout.isascii() and timeout.isdigit() and len(timeout) < 10 else 30,
         strict_readiness=_truth(given.get("strict-readiness"), True),
         restricted=tuple(sorted(restricted)),
     )
@@ -119,6 +119,6 @@ def _truth(value: str | None, default: bool) -> bool:
 
 
 def _port(value: str | None, default: int) -> int:
-    if value is None or not value.isdecimal() or len(value) > 5:
+    if value is None or not (value.isascii() and value.isdigit()) or len(value) > 5:
         return default
     return int(value) if 0 < int(value) < 65536 else default

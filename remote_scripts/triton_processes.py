@@ -90,9 +90,9 @@ def read_arguments(proc: str, pid: int) -> list[str]:
     return words[:-1] if words and not words[-1] else words
 
 
-def network_namespace(proc: str, pid: int | str) -> int | None:
-    """The inode of the process's network namespace; None where it may not be seen (another user's process)."""
+def namespace(proc: str, pid: int | str, kind: str) -> int | None:
+    """The inode of a process's namespace ("net", "pid"); None where it may not be seen: another user's."""
     try:
-        return os.stat(f"{proc}/{pid}/ns/net").st_ino  # noqa: PTH116 - as the rest here
+        return os.stat(f"{proc}/{pid}/ns/{kind}").st_ino  # noqa: PTH116 - as the rest here
     except OSError:
         return None

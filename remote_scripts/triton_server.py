@@ -22,6 +22,7 @@ class Server:
         container_id: the full id, where it runs in a container; ``container`` the name.
         pid: of the tritonserver, on the host; None while none runs.
         start: the process's start in clock ticks since boot: with the pid, its identity.
+        process_state: the letter of /proc/PID/stat.
         started: of the process, Unix seconds.
         flags: None where its command line was never seen.
         listed: it was named in the request, and is asked though no process was found.
@@ -39,6 +40,7 @@ class Server:
     container_id: str | None = None
     pid: int | None = None
     start: int = 0
+    process_state: str = ""
     started: float | None = None
     flags: Flags | None = None
     endpoints: Endpoints | None = None

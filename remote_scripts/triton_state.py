@@ -30,8 +30,7 @@ def state_of(server: Server) -> tuple[str, str | None]:
     if health.failure == "refused":
         return _refused(server, server.endpoints.http)
     if health.failure == "timeout":
-        alive = "its process lives, but " if server.pid is not None else ""
-        return "unreachable", f"{alive}it does not answer in time{_for_ticks(server.poll.late)}"
+        return "unreachable", _silent(server)
     if health.failure:
         return "unreachable", health.reason
     return _answered(server, health)
@@ -71,6 +70,16 @@ def _refused(server: Server, http: Endpoint) -> tuple[str, str | None]:
     if server.failed_starts >= LOOP:
         return "restarting", f"{server.failed_starts} starts in a row ended before it was ready"
     return "starting", f"its process lives and does not listen on port {port} yet"
+
+
+def _silent(server: Server) -> str:
+    if server.pid is None:
+        return "it does not answer in time"
+    if server.process_state in ("T", "t"):
+        return "its process is suspended (SIGSTOP, or a debugger)"
+    if server.process_state == "D":
+        return "its process waits in the kernel and cannot be interrupted (state D)"
+    return "its process lives, but it does not answer in time"
 
 
 def _without_http(server: Server) -> tuple[str, str | None]:
@@ -134,7 +143,3 @@ def _ended(unit: UnitState) -> str:
         return f"{how} {unit.exit_status}"
     detail = f", {how} {unit.exit_status}" if how and unit.exit_status else ""
     return f"{unit.result or 'no result'}{detail}"
-
-
-def _for_ticks(late: int) -> str:
-    return f" ({late} times in a row)" if late > 1 else ""

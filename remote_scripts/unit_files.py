@@ -26,7 +26,7 @@ class UnitFiles:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._folders: dict[str, tuple[int, dict[str, str]]] = {}
+        self._folders: dict[str, tuple[dict[str, int], dict[str, str]]] = {}
 
     def look(self, *, everywhere: bool) -> dict[str, str]:
         """The units, each with the name of the container that it starts, or "".
@@ -39,7 +39,7 @@ class UnitFiles:
         for folder in folders:
             self._look_into(folder)
         for folder in (*OWN_FOLDERS, *PACKAGE_FOLDERS):
-            for unit, container in self._folders.get(folder, (0, {}))[1].items():
+            for unit, container in self._folders.get(folder, ({}, {}))[1].items():
                 found.setdefault(unit, container)
         return found
 
@@ -48,12 +48,12 @@ class UnitFiles:
         try:
             with os.scandir(path) as entries:
                 names = [entry.name for entry, _ in zip(entries, range(_FOLDER_LIMIT), strict=False)]
-            changed = max([Path(path).stat().st_mtime_ns, *_dropin_times(path, names)])
+            times = _times(path, names)
         except OSError:
             self._folders.pop(folder, None)
             return
         known = self._folders.get(folder)
-        if known is not None and known[0] == changed:
+        if known is not None and known[0] == times:
             return
         found: dict[str, str] = {}
         for name in names:
@@ -62,18 +62,18 @@ class UnitFiles:
                 commands = exec_start(text)
                 if _NAMED.fullmatch(name) or any("tritonserver" in command for command in commands):
                     found[name] = container_name(commands)
-        self._folders[folder] = changed, found
+        self._folders[folder] = times, found
 
 
-def _dropin_times(path: str, names: Sequence[str]) -> list[int]:
-    # A file edited in place changes neither the folder's time nor its drop-in folder's.
-    times = []
+def _times(path: str, names: Sequence[str]) -> dict[str, int]:
+    """When each unit and each folder of drop-ins was changed last."""
+    times = {}
     for name in names:
         if name.endswith((".service", ".service.d")):
             try:
-                times.append(Path(path, name).stat().st_mtime_ns)
+                times[name] = os.stat(f"{path}/{name}").st_mtime_ns  # noqa: PTH116 - hundreds of them
             except OSError:
-                continue  # a link that leads nowhere: a masked unit's target, say
+                times[name] = 0  # a link that leads nowhere
     return times
 
 

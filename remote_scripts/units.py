@@ -40,9 +40,10 @@ def unit_of(cgroup: str) -> str | None:
         controllers, _, path = rest.partition(":")
         if controllers not in ("", "name=systemd"):
             continue
-        parts = path.split("/")
-        for part in reversed(parts):
-            if part.endswith(".scope") or part.startswith("user@"):
+        if "/user@" in path:
+            return None  # a unit of a user's own manager, which is not asked
+        for part in reversed(path.split("/")):
+            if part.endswith(".scope"):
                 return None
             if UNIT.fullmatch(part):
                 return None if SHELLS.fullmatch(part) else part
