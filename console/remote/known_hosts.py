@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import fnmatch
-import hashlib
 import hmac
 import os
 import tempfile
@@ -128,7 +127,7 @@ def matches(hosts: str, name: str) -> bool:
     if hosts.startswith("|1|"):
         try:
             _, _, salt, digest = hosts.split("|")
-            wanted = hmac.new(base64.b64decode(salt), name.encode(), hashlib.sha1).digest()
+            wanted = hmac.digest(base64.b64decode(salt), name.encode(), "sha1")
             return hmac.compare_digest(wanted, base64.b64decode(digest))
         except (ValueError, binascii.Error):
             return False
