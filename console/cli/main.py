@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from console.cli import options
 from console.cli.exits import Exit, UsageError
 
 PROGRAM = "droplet-console"
+_OUTPUT_LOST = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 _WITH_VALUE = frozenset({"--config", "--timeout", "--server"})
 
 
@@ -127,10 +129,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
     except BrokenPipeError:
-        # The reader has what it wanted (`watch | head`). Nothing more may be written, not even by the interpreter.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader has what it wanted (`watch | head`)
         status = Exit.DONE
+    except OSError as error:
+        if error.errno not in _OUTPUT_LOST or error.filename is not None:
+            raise
+        _drop_output()
+        _say(f"the output could not be written: {error.strerror}")
+        status = Exit.UNKNOWN_STATE
     return int(status)
+
+
+def _drop_output() -> None:
+    """Let nothing more be written to standard output, not even by the interpreter as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> Exit:

@@ -42,6 +42,14 @@ def test_a_reader_that_goes_ends_it_without_a_word(tmp_path: Path) -> None:
     assert said == b""
 
 
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = start("watch", "x", "--json", "--config", settings_file(tmp_path, ""), stdout=full)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 5
+    assert said == b"droplet-console: the output could not be written: No space left on device\n"
+
+
 def test_ctrl_c_ends_it_with_130_and_without_a_trace(tmp_path: Path) -> None:
     process = start("watch", "x", "--json", "--config", settings_file(tmp_path, ""), stdout=subprocess.PIPE)
     assert process.stdout is not None
