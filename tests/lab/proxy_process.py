@@ -45,7 +45,7 @@ class Line:
         self.target = target
         self.delay = delay
         self.stalled = False
-        self.waiting: list[Near] = []
+        self.waiting: list[tuple[Near, End]] = []
         self.ways: set[Way] = set()
         self.ends: set[End] = set()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -60,8 +60,8 @@ class Line:
     def resume(self) -> None:
         """Move again, what was on the way first."""
         self.stalled = False
-        for near in self.waiting:
-            near.call_out()
+        for near, far in self.waiting:
+            near.call_out(far, 0.05)  # time to see who has given up meanwhile
         self.waiting.clear()
         for way in list(self.ways):
             way.deliver()
@@ -198,6 +198,8 @@ class Way:
 class Near(End):
     """The socket of whoever connected to the proxy."""
 
+    waited = False
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Call the target as late as a real line would have the connection there.
 
@@ -207,31 +209,40 @@ class Near(End):
         super().connection_made(transport)
         assert self.transport is not None
         self.line.figures["connections"] += 1
+        accepted = asyncio.get_running_loop().time() + 3 * self.line.delay
+        far = End(self.line)
+        Way(self.line, "up", self, far, accepted)
+        Way(self.line, "down", far, self, accepted)
         if self.line.stalled:
-            self.transport.pause_reading()
-            self.line.waiting.append(self)
+            self.wait(far)
         else:
-            self.call_out()
+            self.call_out(far)
 
-    def call_out(self) -> None:
+    def wait(self, far: End) -> None:
+        """Stay unconnected until the line moves again."""
+        self.waited = True
+        self.line.waiting.append((self, far))
+
+    def call_out(self, far: End, later: float = 0.0) -> None:
         """Connect to the target when the line would."""
         loop = asyncio.get_running_loop()
-        accepted = loop.time() + 3 * self.line.delay
-        far = End(self.line)
-        up = Way(self.line, "up", self, far, accepted)
-        Way(self.line, "down", far, self, accepted)
-        up.deliver()
-        loop.call_at(accepted, self._start, far)
+        loop.call_later(3 * self.line.delay + later, self._start, far)
 
     def _start(self, far: End) -> None:
+        if self.line.stalled:
+            self.wait(far)
+            return
         task = asyncio.get_running_loop().create_task(self._connect(far))
         self.line.tasks.add(task)
         task.add_done_callback(self.line.tasks.discard)
 
     async def _connect(self, far: End) -> None:
         assert self.transport is not None
-        if self.transport.is_closing():
-            return  # cut meanwhile: no bare connection to the target, its sshd would hold it against us
+        assert self.out is not None
+        gave_up = self.waited and any(not isinstance(item, bytes) for _, item in self.out.queue)
+        if self.transport.is_closing() or gave_up:
+            self.reset()  # no bare connection to the target, whose sshd would hold it against us
+            return
         try:
             await asyncio.get_running_loop().create_connection(lambda: far, *self.line.target)
         except OSError:
@@ -242,7 +253,6 @@ class Near(End):
         elif self.line.stalled:
             self.line.stall()
         else:
-            assert self.out is not None
             self.out.deliver()
 
 

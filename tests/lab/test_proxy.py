@@ -193,6 +193,18 @@ def test_a_line_cut_while_somebody_connects_leaves_no_bare_connection(echo: Echo
         assert echo.connections == 0
 
 
+def test_whoever_gave_up_on_a_stalled_line_leaves_no_bare_connection(echo: EchoServer) -> None:
+    with Proxy(echo.address) as proxy:
+        proxy.stall()
+        with connect(proxy):
+            wait_for(lambda: proxy.traffic().open == 1)
+        proxy.resume()
+        wait_for(lambda: proxy.traffic().open == 0)
+        with connect(proxy) as connection:
+            round_trip(connection)
+        assert echo.connections == 1
+
+
 def test_passes_the_end_of_one_direction_on_and_keeps_the_other_open(echo: EchoServer) -> None:
     with Proxy(echo.address, delay=0.05) as proxy, connect(proxy) as connection:
         connection.sendall(b"all")
@@ -206,8 +218,13 @@ def test_passes_the_end_of_one_direction_on_and_keeps_the_other_open(echo: EchoS
 def test_a_target_that_refuses_breaks_the_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         target = closed.getsockname()
-    with Proxy(target) as proxy, connect(proxy) as connection, pytest.raises(ConnectionResetError):
-        connection.recv(1)
+
+    def connect_and_wait(proxy: Proxy) -> None:
+        with connect(proxy) as connection:
+            connection.recv(1)
+
+    with Proxy(target) as proxy, pytest.raises(ConnectionResetError):
+        connect_and_wait(proxy)
 
 
 def test_carries_many_connections_at_once(echo: EchoServer) -> None:
