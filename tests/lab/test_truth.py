@@ -210,7 +210,7 @@ def test_a_reload_is_a_gap_and_nothing_else(watched: Watched, triton: TritonUnit
 @pytest.mark.parametrize("percent", [0.0, 62.5, 87.25])
 def test_dram_is_the_devices_own(machine: Machine, watched: Watched, percent: float) -> None:
     gpu = gpus.h100()
-    changed = nvml.Scenario((replace(gpu, gpm={**gpu.gpm, DRAM_BW_UTIL: percent}),))
+    changed = nvml.Scenario((replace(gpu, gpm={**(gpu.gpm or {}), DRAM_BW_UTIL: percent}),))
     nvml.set_scenario(machine, changed)
     found = watched.sample(lambda sample: sample.gpus and sample.gpus[0].dram_percent == percent)
     (seen,) = found.gpus

@@ -74,9 +74,7 @@ def settings() -> Path:
 def _served(machine: Machine) -> Iterator[None]:
     """Give it a GPU and a Triton, and keep a light load on that."""
     nvml.install(machine, nvml_machines.ONE_H100)
-    # The server's own DCGM would wait for ever for a driver that answers it: the stub of NVML does not.
-    options = Options(load=MODELS, summaries=True, extra=("--allow-gpu-metrics=false",))
-    install_triton(machine, options).start()
+    install_triton(machine, Options(load=MODELS, summaries=True)).start()
     command = [sys.executable, "-m", "tests.lab.triton.background", "--address", machine.address]
     command += ["--seconds", str(LOAD_SECONDS), *LOADED]
     load = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)

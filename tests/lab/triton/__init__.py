@@ -4,7 +4,8 @@
 - ``repository``: model repositories made from ``models/``.
 - ``options``: a server's command line.
 - ``api``: what the tests ask a server for.
-- ``host``: a server on this machine. ``machine``: a server as a unit of a lab machine.
-- ``load``: the load source, also as a command.
+- ``unit``: a server as a systemd unit of a lab droplet.
+- ``host``: a server on this machine, for what captures without a droplet.
+- ``load``: the load source. ``background``: the light load of ``make lab``.
 - ``capture``: makes the captured answers in ``tests/data/triton`` anew.
 """

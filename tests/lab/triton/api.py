@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,9 +89,26 @@ class Api:
         except OSError:
             return False
 
+    def listens(self, metrics: bool = False) -> bool:
+        """Whether somebody accepts on the HTTP port, or on the metrics port."""
+        try:
+            self._exchange((self.metrics_port or 0) if metrics else self.http, "GET", "/", None, None)
+        except OSError:
+            return False
+        return True
+
+    def wait_listening(self, timeout_s: float = 30.0) -> None:
+        """Wait until all its ports accept: for a server that says nothing about its readiness."""
+        metrics = self.metrics_port is not None
+        self._wait(
+            lambda: self.listens() and (not metrics or self.listens(metrics=True)), timeout_s, "is not there"
+        )
+
     def wait_ready(self, timeout_s: float = 30.0) -> None:
-        """Wait until the server is ready; TimeoutError where it is not in time."""
+        """Wait until the server is ready and its metrics, which open last, are there; TimeoutError where not."""
+        deadline = time.monotonic() + timeout_s
         self._wait(self.ready, timeout_s, "is not ready")
+        self.wait_listening(max(1.0, deadline - time.monotonic()))
 
     def wait_state(self, model: str, state: str, timeout_s: float = 30.0) -> None:
         """Wait until the index has the model in this state; TimeoutError where it has not in time."""
@@ -101,7 +118,7 @@ class Api:
             f"has no {model} in state {state}",
         )
 
-    def _wait(self, condition: Any, timeout_s: float, what: str) -> None:
+    def _wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""A server on this machine, for what needs no droplet: the captures, and the proofs of the models and the load."""
+"""A server on this machine, for captures of what runs beside it without a droplet."""
 
 from __future__ import annotations
 

@@ -95,6 +95,15 @@ class TritonUnit:
         shown = self.machine.run(["systemctl", "show", "--property=MainPID", "--value", self.name])
         return int(shown.stdout)
 
+    def exit_status(self) -> int:
+        """The exit status of its last run."""
+        shown = self.machine.run(["systemctl", "show", "--property=ExecMainStatus", "--value", self.name])
+        return int(shown.stdout)
+
+    def touch(self, model: str) -> None:
+        """Make a model's files newer: without that a load of a loaded model changes nothing and answers 200."""
+        (self.models / model / "config.pbtxt").touch()
+
     def journal(self) -> str:
         """What it wrote."""
         shown = self.machine.run(["journalctl", "--no-pager", "--output=cat", f"--unit={self.name}"])

@@ -7,12 +7,13 @@ whenever it came in: the batch changes from step to step, inside the backend, wh
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 
 class Sequence:
     """One request on its way: how many tokens it brought, how many it wants, and who gets them."""
 
-    def __init__(self, prompt, wanted, send, finish):
+    def __init__(self, prompt: int, wanted: int, send: Callable[[int], None], finish: Callable[[], None]) -> None:
         self.prompt = prompt
         self.wanted = wanted
         self.send = send
@@ -24,45 +25,45 @@ class Sequence:
 class Step:
     """What one step did: the figures that the backends publish."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.running = 0
         self.waiting = 0
         self.held_tokens = 0
         self.prompt_tokens = 0
         self.generated_tokens = 0
-        self.first_token_s = []
-        self.between_tokens_s = []
-        self.request_s = []
+        self.first_token_s: list[float] = []
+        self.between_tokens_s: list[float] = []
+        self.request_s: list[float] = []
 
 
 class Engine:
     """The scheduler's loop, on a thread of its own."""
 
-    def __init__(self, slots, step_s, publish):
+    def __init__(self, slots: int, step_s: float, publish: Callable[[Step], None]) -> None:
         self.slots = slots
         self.step_s = step_s
         self.publish = publish
-        self.waiting = deque()
-        self.running = []
+        self.waiting: deque[Sequence] = deque()
+        self.running: list[Sequence] = []
         self.stopping = False
         self.changed = threading.Condition()
         self.thread = threading.Thread(target=self.loop)
         self.thread.start()
 
-    def add(self, sequence):
+    def add(self, sequence: Sequence) -> None:
         """Queue a request."""
         with self.changed:
             self.waiting.append(sequence)
             self.changed.notify()
 
-    def close(self):
+    def close(self) -> None:
         """Finish what was accepted, then end."""
         with self.changed:
             self.stopping = True
             self.changed.notify()
         self.thread.join()
 
-    def admit(self, step):
+    def admit(self, step: Step) -> bool:
         """Fill free slots; False when there is nothing left to do and the end was asked for."""
         with self.changed:
             while not (self.waiting or self.running or self.stopping):
@@ -74,7 +75,7 @@ class Engine:
             step.running, step.waiting = len(self.running), len(self.waiting)
         return bool(self.running)
 
-    def advance(self, sequence, step):
+    def advance(self, sequence: Sequence, step: Step) -> None:
         """One token for one request."""
         now = time.monotonic()
         (step.between_tokens_s if sequence.tokens else step.first_token_s).append(now - sequence.last)
@@ -86,7 +87,7 @@ class Engine:
             step.request_s.append(now - sequence.arrived)
             sequence.finish()
 
-    def loop(self):
+    def loop(self) -> None:
         """Steps until closed."""
         while True:
             step = Step()

@@ -6,11 +6,12 @@ backend's Python model, whose config says ``backend: "python"`` and which publis
 
 import json
 import time
+from typing import Any
 
 import numpy as np
-import triton_python_backend_utils as pb_utils
-from inflight import Engine, Sequence
-from lab_tensors import number, read, respond
+import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]
+from inflight import Engine, Sequence  # type: ignore[import-not-found]
+from lab_tensors import number, read, respond  # type: ignore[import-not-found]
 
 FAMILIES = {
     "nv_trt_llm_request_metrics": (
@@ -41,16 +42,17 @@ TOKENS_PER_BLOCK = 64
 class Metrics:
     """The five gauge families of one model version."""
 
-    def __init__(self, labels, slots, blocks):
+    def __init__(self, labels: dict[str, str], slots: int, blocks: int) -> None:
         self.slots, self.blocks, self.iterations = slots, blocks, 0
-        self.families, self.gauges = [], {}
+        self.families: list[Any] = []  # kept, since the metrics end with their families
+        self.gauges: dict[tuple[str, str], Any] = {}
         for name, (text, label, values) in FAMILIES.items():
             family = pb_utils.MetricFamily(name=name, description=text, kind=pb_utils.MetricFamily.GAUGE)
             self.families.append(family)
             for value in values:
                 self.gauges[label, value] = family.Metric(labels={label: value, **labels})
 
-    def publish(self, step):
+    def publish(self, step: Any) -> None:
         """One step's figures; what a CPU engine has none of stays 0."""
         self.iterations += 1
         used = min(self.blocks, -(-step.held_tokens // TOKENS_PER_BLOCK))
@@ -77,11 +79,11 @@ class TritonPythonModel:
     """Answers input_ids with request_output_len tokens, one response each where streaming was asked for."""
 
     @staticmethod
-    def auto_complete_config(config):
+    def auto_complete_config(config: Any) -> Any:
         """The config is complete as it stands."""
         return config
 
-    def initialize(self, args):
+    def initialize(self, args: dict[str, str]) -> None:
         """Start the engine that the parameters describe."""
         config = json.loads(args["model_config"])
         parameters = {key: value["string_value"] for key, value in config["parameters"].items()}
@@ -91,7 +93,7 @@ class TritonPythonModel:
         self.metrics = Metrics(labels, slots, blocks)
         self.engine = Engine(slots, float(parameters["lab_step_ms"]) / 1000, self.metrics.publish)
 
-    def execute(self, requests):
+    def execute(self, requests: list[Any]) -> None:
         """Hand the requests to the engine; the responses come from there."""
         for request in requests:
             prompt = read(request, "input_ids").size
@@ -99,16 +101,16 @@ class TritonPythonModel:
             streaming = bool(number(request, "streaming", 0))
             sender = request.get_response_sender()
 
-            def send(token, sender=sender, wanted=wanted, streaming=streaming):
+            def send(token: int, sender: Any = sender, wanted: int = wanted, streaming: bool = streaming) -> None:
                 if streaming or token == wanted:
                     tokens = np.arange(token - 1 if streaming else 0, token, dtype=np.int32).reshape(1, 1, -1)
                     sender.send(respond("output_ids", tokens))
 
-            def finish(sender=sender):
+            def finish(sender: Any = sender) -> None:
                 sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
             self.engine.add(Sequence(prompt, wanted, send, finish))
 
-    def finalize(self):
+    def finalize(self) -> None:
         """Finish what was accepted."""
         self.engine.close()

@@ -6,10 +6,11 @@ model's config says ``backend: "vllm"`` and its folder holds no model.py.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import triton_python_backend_utils as pb_utils
-from inflight import Engine, Sequence
+import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]
+from inflight import Engine, Sequence  # type: ignore[import-not-found]
 
 COUNTERS = {
     "vllm:prompt_tokens_total": "Number of prefill tokens processed.",
@@ -34,24 +35,24 @@ HISTOGRAMS = {
 class Metrics:
     """The metrics of one model version."""
 
-    def __init__(self, labels, cache_tokens):
+    def __init__(self, labels: dict[str, str], cache_tokens: int) -> None:
         self.cache_tokens = cache_tokens
-        self.families = []
+        self.families: list[Any] = []  # kept, since the metrics end with their families
         kinds = pb_utils.MetricFamily
         self.counters = {name: self.add(name, text, kinds.COUNTER, labels) for name, text in COUNTERS.items()}
         self.gauges = {name: self.add(name, text, kinds.GAUGE, labels) for name, text in GAUGES.items()}
-        self.histograms = {}
+        self.histograms: dict[str, Any] = {}
         if hasattr(kinds, "HISTOGRAM"):  # server 24.11 and later
             for name, (text, buckets) in HISTOGRAMS.items():
                 self.histograms[name] = self.add(name, text, kinds.HISTOGRAM, labels, buckets=buckets)
 
-    def add(self, name, text, kind, labels, **more):
+    def add(self, name: str, text: str, kind: Any, labels: dict[str, str], **more: Any) -> Any:
         """A family with its one metric."""
         family = pb_utils.MetricFamily(name=name, description=text, kind=kind)
         self.families.append(family)
         return family.Metric(labels=labels, **more)
 
-    def publish(self, step):
+    def publish(self, step: Any) -> None:
         """One step's figures."""
         self.gauges["vllm:num_requests_running"].set(step.running)
         self.gauges["vllm:num_requests_waiting"].set(step.waiting)
@@ -72,11 +73,11 @@ class TritonPythonModel:
     """Answers text_input with as many words as sampling_parameters asks for (max_tokens, 16 unless told)."""
 
     @staticmethod
-    def auto_complete_config(config):
+    def auto_complete_config(config: Any) -> Any:
         """The config is complete as it stands."""
         return config
 
-    def initialize(self, args):
+    def initialize(self, args: dict[str, str]) -> None:
         """Start the engine that the version's model.json describes."""
         description = Path(args["model_repository"]) / args["model_version"] / "model.json"
         self.engine_args = json.loads(description.read_text())
@@ -86,7 +87,7 @@ class TritonPythonModel:
             self.engine_args["max_num_seqs"], self.engine_args["lab_step_ms"] / 1000, self.metrics.publish
         )
 
-    def execute(self, requests):
+    def execute(self, requests: list[Any]) -> None:
         """Hand the requests to the engine; the responses come from there."""
         for request in requests:
             text = pb_utils.get_input_tensor_by_name(request, "text_input").as_numpy().flatten()[0].decode()
@@ -94,15 +95,15 @@ class TritonPythonModel:
             wanted = int(json.loads(sampling.as_numpy().flatten()[0]).get("max_tokens", 16)) if sampling else 16
             sender = request.get_response_sender()
 
-            def send(number, sender=sender):
+            def send(number: int, sender: Any = sender) -> None:
                 word = pb_utils.Tensor("text_output", np.array([f"word{number} ".encode()], dtype=np.object_))
                 sender.send(pb_utils.InferenceResponse([word]))
 
-            def finish(sender=sender):
+            def finish(sender: Any = sender) -> None:
                 sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
             self.engine.add(Sequence(len(text.split()), wanted, send, finish))
 
-    def finalize(self):
+    def finalize(self) -> None:
         """Finish what was accepted."""
         self.engine.close()

@@ -1,11 +1,13 @@
 """Answers with its input."""
 
-from lab_tensors import read, respond
+from typing import Any
+
+from lab_tensors import read, respond  # type: ignore[import-not-found]
 
 
 class TritonPythonModel:
     """OUTPUT is INPUT."""
 
-    def execute(self, requests):
+    def execute(self, requests: list[Any]) -> list[Any]:
         """One response per request."""
         return [respond("OUTPUT", read(request, "INPUT")) for request in requests]

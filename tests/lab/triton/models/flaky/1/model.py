@@ -1,14 +1,15 @@
 """Fails as the input asks."""
 
 import os
+from typing import Any
 
-import triton_python_backend_utils as pb_utils
-from lab_tensors import read, respond
+import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]
+from lab_tensors import read, respond  # type: ignore[import-not-found]
 
 RAISE, ERROR, DIE = 1, 2, 3
 
 
-def failed():
+def failed() -> Any:
     """An error response; an error that two responses share ends the whole server with signal 11."""
     return pb_utils.InferenceResponse(error=pb_utils.TritonError("flaky was asked to answer with an error"))
 
@@ -16,7 +17,7 @@ def failed():
 class TritonPythonModel:
     """INPUT says how to fail; 0 succeeds."""
 
-    def execute(self, requests):
+    def execute(self, requests: list[Any]) -> list[Any]:
         """A raise fails every request of the batch, an error response only its own."""
         inputs = [read(request, "INPUT") for request in requests]
         if any(DIE in one for one in inputs):
