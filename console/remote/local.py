@@ -46,16 +46,17 @@ class LocalPipes:
         self._exited = _pidfd(child.pid)
         self._lock = threading.RLock()
         self._closed = False
+        self._changes = 0
 
     def moment(self) -> int:
-        """See ``Pipes.moment``: polling needs none."""
-        return 0
+        """See ``Pipes.moment``."""
+        return self._changes
 
     def wait(self, moment: int, seconds: float, *, sending: bool) -> None:
         """See ``Pipes.wait``."""
         poll = select.poll()
         with self._lock:
-            if self._closed:
+            if self._closed or self._changes != moment:
                 return
             for fd in self._outputs:
                 poll.register(fd, select.POLLIN)
@@ -67,6 +68,7 @@ class LocalPipes:
         if self._exited is None:
             seconds = min(seconds, _LOOK_AGAIN)
         poll.poll(min(seconds, 3600.0) * 1000)
+        self.exit()
 
     def receive(self) -> Chunk | None:
         """See ``Pipes.receive``."""
@@ -80,6 +82,7 @@ class LocalPipes:
                     return Chunk(source, data)
                 os.close(fd)
                 del self._outputs[fd]
+                self._changes += 1
         return None
 
     def outputs_ended(self) -> bool:
@@ -106,10 +109,13 @@ class LocalPipes:
     def exit(self) -> Exit | None:
         """See ``Pipes.exit``."""
         with self._lock:
+            running = self._child.returncode is None
             code = self._child.poll()
-        if code is None:
-            return None
-        self.end_input()  # as sshd does: the watcher ends what is left of the group
+            if code is None:
+                return None
+            if running:
+                self._changes += 1
+                self.end_input()  # as sshd does: the watcher ends what is left of the group
         return Exit(code) if code >= 0 else Exit(None, _signal_name(-code))
 
     def close(self) -> None:

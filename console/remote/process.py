@@ -20,6 +20,7 @@ NOISE_KEPT = 4096
 """Bytes kept of what came before the start mark and on standard error: for the diagnosis."""
 NOISE_ALLOWED = 1 << 20
 """Bytes before the start mark after which it is not waited for any longer."""
+_ROOM_FOR_END = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ class ProcessOver:
         self._input_ended = False
         self._reading = threading.Lock()
         self._writing = threading.Lock()
+        self._framing = threading.Lock()
+        self._end_frame = b""
         self._mark_seen = False
         self._noise = bytearray()
         self._noise_size = 0
@@ -103,7 +106,8 @@ class ProcessOver:
             if ended:
                 self._check_started()
                 return None
-            self._wait(moment, deadline, "no output")
+            self._send_end_frame()
+            self._wait(moment, deadline, "no output", sending=bool(self._end_frame))
 
     def write(self, data: bytes, timeout: float) -> None:
         """See ``Process.write``."""
@@ -122,7 +126,12 @@ class ProcessOver:
                     self._wait(moment, deadline, "the input was not taken", sending=True)
 
     def close_stdin(self) -> None:
-        """See ``Process.close_stdin``."""
+        """See ``Process.close_stdin``.
+
+        A guarded command is told by a frame, which needs room like any input. It is waited for, for a while; after
+        that it is sent while the command is read or waited for.
+        """
+        deadline = time.monotonic() + _ROOM_FOR_END
         with self._writing:
             if self._input_ended or self._closed:
                 return
@@ -130,10 +139,13 @@ class ProcessOver:
             if not self._guard:
                 self._pipes.end_input()
                 return
-            try:
-                self._send(memoryview(shell.frame(b"")))
-            except BrokenPipeError:
-                return  # it ended by itself
+            self._end_frame = shell.frame(b"")
+            while True:
+                moment = self._pipes.moment()
+                self._send_end_frame()
+                if not self._end_frame or time.monotonic() > deadline:
+                    return
+                self._pipes.wait(moment, deadline - time.monotonic(), sending=True)
 
     def wait(self, timeout: float) -> Completed:
         """See ``Process.wait``."""
@@ -143,8 +155,9 @@ class ProcessOver:
             if found := self._pipes.exit():
                 return self._completed(found)
             self._check_line()
+            self._send_end_frame()
             if not self._receive():
-                self._wait(moment, deadline, "it still runs")
+                self._wait(moment, deadline, "it still runs", sending=bool(self._end_frame))
 
     def close(self) -> None:
         """See ``Process.close``."""
@@ -237,6 +250,14 @@ class ProcessOver:
             raise BrokenPipeError(f"{self._host}: the command has ended")
         self._check_line()
         return self._pipes.send(data)
+
+    def _send_end_frame(self) -> None:
+        with self._framing:
+            try:
+                if self._end_frame:
+                    self._end_frame = self._end_frame[self._send(memoryview(self._end_frame)) :]
+            except BrokenPipeError:
+                self._end_frame = b""  # it ended by itself
 
     def _wait(self, moment: int, deadline: float, what: str, *, sending: bool = False) -> None:
         left = deadline - time.monotonic()
