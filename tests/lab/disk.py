@@ -16,6 +16,7 @@ from typing import Protocol
 
 from tests.lab.cache import cache_folder, locked
 from tests.lab.overlay import mount_overlay, mounted_overlay, unmount
+from tests.lab.prune import mark_used
 
 IMAGE_SIZE = "4G"
 """Sparse: it takes what is in it."""
@@ -96,11 +97,11 @@ class ImageDisk:
 
 def _template(layers: Sequence[Path]) -> Path:
     image = cache_folder() / "images" / f"{layers[-1].name}-{IMAGE_SIZE}.ext4"
-    if image.exists():
-        return image
-    with locked(cache_folder() / "locks" / image.name):
-        if not image.exists():
-            _make_image(layers, image)
+    if not image.exists():
+        with locked(cache_folder() / "locks" / image.name):
+            if not image.exists():
+                _make_image(layers, image)
+    mark_used(image)
     return image
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.lab.apt_source import AptSource, apt_source
 from tests.lab.cache import cache_folder, locked, recipe_key
 from tests.lab.overlay import mounted_overlay
+from tests.lab.prune import mark_used
 from tests.lab.users import account_script, sshd_matches
 
 PACKAGES = """
@@ -107,13 +108,18 @@ def build(release: str, extras: Sequence[str] = ()) -> list[Path]:
         RuntimeError: A step failed; the message ends with what it said.
     """
     folders = layer_folders(release, extras)
-    if is_built(release, extras):
-        return folders
+    if not is_built(release, extras):
+        _build_missing(release, extras, folders)
+    for folder in folders:
+        mark_used(folder)
+    return folders
+
+
+def _build_missing(release: str, extras: Sequence[str], folders: Sequence[Path]) -> None:
     with locked(cache_folder() / "locks" / f"root-{release}"):
         for index, layer in enumerate(layers_of(release, extras)):
             if not folders[index].is_dir():
                 _build_layer(release, layer, folders[:index], folders[index])
-    return folders
 
 
 def _build_layer(release: str, layer: Layer, below: Sequence[Path], target: Path) -> None:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.lab import host, root
 from tests.lab.cache import cache_folder
+from tests.lab.prune import KEPT_DAYS, prune
 from tests.lab.triton import wheel
 
 
@@ -40,6 +41,10 @@ def _prepare() -> str | None:
         unbuilt = [(release, extras) for release, extras in root.ROOTS if not root.is_built(release, extras)]
         if unbuilt:
             _build(unbuilt)
+        for release, extras in root.ROOTS:
+            root.build(release, extras)  # there: marked as used
+        for path in prune():
+            say(f"removed {path}, not used in {KEPT_DAYS} days")
     except (subprocess.CalledProcessError, OSError, RuntimeError) as error:
         return f"the lab could not be set up: {error}"
     return None
