@@ -173,14 +173,33 @@ limited() {
     if command -v timeout >/dev/null 2>&1; then timeout "$limit" "$@"; else "$@"; fi
 }
 
+# wget of "$2" into "$1". busybox 1.35 dies of a segmentation fault with its own limit, -T.
+fetch() {
+    if command -v timeout >/dev/null 2>&1; then
+        timeout 3 wget -Y off -O "$1" "$2"
+    else
+        wget -Y off -T 2 -O "$1" "$2"
+    fi
+}
+
 # The HTTP status that "$1" answers; "refused", 000 for any other silence, "none" without a tool to ask with.
 http_status() {
     if command -v curl >/dev/null 2>&1; then
         curl -s -o /dev/null -m 2 -w '%{http_code}' --noproxy '*' "$1" && return
         [ $? -ne 7 ] || printf ' refused'
     elif command -v wget >/dev/null 2>&1; then
-        status=$(limited 3 wget -Y off -q -S -O /dev/null -T 2 "$1" 2>&1 | sed -n 's|^ *HTTP/[0-9.]* \([0-9][0-9]*\).*|\1|p' | tail -n 1)
-        printf '%s' "${status:-000}"
+        if said=$(fetch /dev/null "$1" 2>&1); then
+            printf 200
+            return
+        fi
+        case $said in
+            *'onnection refused'*) printf refused ;;
+            *)
+                status=$(printf '%s\n' "$said" |
+                    sed -n 's|.*HTTP/1\.[01] \([1-5][0-9][0-9]\).*|\1|p; s|.* ERROR \([1-5][0-9][0-9]\).*|\1|p' | tail -n 1)
+                printf '%s' "${status:-000}"
+                ;;
+        esac
     else
         printf none
     fi
@@ -190,7 +209,7 @@ http_body() {
     if command -v curl >/dev/null 2>&1; then
         curl -s -m 2 --noproxy '*' "$1"
     elif command -v wget >/dev/null 2>&1; then
-        limited 3 wget -Y off -q -O - -T 2 "$1" 2>/dev/null
+        fetch - "$1" 2>/dev/null
     fi | head -c 65536
 }
 
@@ -251,7 +270,7 @@ server() {
     json="{\"how\":\"process\",\"pid\":$1,\"state\":\"$state\""
     [ "$state" = ready ] || json="$json,\"reason\":$(quoted "${told#*|}")"
     if [ "$state" = ready ]; then
-        version=$(http_body "$url/v2" | sed -n 's/.*"version":"\([^"]*\)".*/\1/p' | head -n 1)
+        version=$(http_body "$url/v2" | sed -n 's/.*"version" *: *"\([^"]*\).*/\1/p' | head -n 1)
         [ -z "$version" ] || json="$json,\"version\":$(quoted "$version")"
         json="$json,\"http\":$(quoted "$http_address:$http_port")"
     fi

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from remote_scripts.call import Call, LineTooLong
+from remote_scripts.files import cut
 from remote_scripts.gpu import GpuCollector
 from remote_scripts.host import HostCollector
 from remote_scripts.patch import diff
@@ -110,10 +111,21 @@ class Stream:
         self._taken += 1
         document: dict[str, Any] = {}
         unavailable: dict[str, str] = {}
-        servers = self._triton.look(tick=tick, slow=slow)
+        servers: dict[int, str] = {}
+        trouble: Exception | None = None
+        try:
+            servers = self._triton.look(tick=tick, slow=slow)
+        except Exception as error:
+            trouble = error
         self._host.read(document, unavailable, slow=slow)
         self._gpus.read(document, unavailable, tick=tick, slow=slow, now=mono, servers=servers)
-        self._triton.read(document, unavailable, tick=tick, slow=slow)
+        try:
+            self._triton.read(document, unavailable, tick=tick, slow=slow)
+        except Exception as error:
+            trouble = error
+        if trouble is not None:
+            # A mistake of ours in what is said about Triton shall not take the GPUs' and the host's figures away.
+            unavailable["/servers"] = cut(f"the look for Triton failed: {type(trouble).__name__}: {trouble}")
         if unavailable:
             document["unavailable"] = unavailable
         return document

@@ -23,8 +23,8 @@ SERVERS = 32
 """On one droplet (docs/wire.md 3)."""
 REMEMBERED = 600.0
 """Seconds for which a server is shown that ended and that nothing starts again."""
-_NEW_EVERY = 2
-"""Ticks between two looks for new processes."""
+_NEW_EVERY = 0.9
+"""Seconds between two looks for new processes at least."""
 
 
 class Finder:
@@ -37,6 +37,7 @@ class Finder:
     def __init__(self, call: Call, listed: Sequence[Mapping[str, Any]]) -> None:
         self.servers: dict[str, Server] = {}
         self._left_out: set[str] = set()
+        self._looked = -_NEW_EVERY
         self._booted: tuple[float, int] | None = None
         self._proc = str(call.resolve("/proc"))
         self._table = ProcessTable(self._proc)
@@ -56,7 +57,7 @@ class Finder:
         """Bring ``servers`` up to date.
 
         Args:
-            tick: the tick's number; new processes are looked for at every other one, and when one has ended.
+            tick: the tick's number.
             slow: look also for units and containers that do not run.
             now: by the monotonic clock.
         """
@@ -67,7 +68,8 @@ class Finder:
         for server in ended:
             self._end(server, now)
             self._replace(server)
-        if tick % _NEW_EVERY == 0 or ended or any(server.pid is None for server in self.servers.values()):
+        if ended or now - self._looked >= _NEW_EVERY:
+            self._looked = now
             self._adopt_all(self._table.look())
         if slow or tick == 1:
             self._add_units()

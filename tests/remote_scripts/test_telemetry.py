@@ -74,6 +74,16 @@ def test_the_first_line_has_every_branch(droplet: FakeDroplet) -> None:
     assert {"host", "servers"} <= recorded.documents[0].keys()
 
 
+def test_a_mistake_about_triton_leaves_the_rest(droplet: FakeDroplet, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr("remote_scripts.triton.TritonCollector.look", fail)
+    (document,) = run(droplet, 1).documents
+    assert "KeyError" in document["unavailable"]["/servers"]
+    assert "host" in document
+
+
 def test_what_did_not_change_does_not_travel(droplet: FakeDroplet) -> None:
     recorded = Recorded()
     found = stream(droplet, recorded, lambda document: document.update(a={"b": 1, "c": 2}))
