@@ -15,118 +15,27 @@ on names that paramiko keeps for itself (tests/remote would notice a change):
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
-import queue
 import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from paramiko import common
 from paramiko.message import Message
-from paramiko.packet import Packetizer
 from paramiko.transport import Transport
 
 from console.remote import ssh_wire
 from console.remote.paramiko_api import ChannelRefused, NoBanner, Stream
+from console.remote.paramiko_auth import AuthBridge
 from console.remote.paramiko_channel import ClientChannel
+from console.remote.paramiko_packets import ClientPacketizer
 
-STALLED_AFTER = 15.0
-"""Seconds without a single byte sent, after which a connection counts as dead."""
 BANNER_LINES = 100
 BANNER_LINE_BYTES = 8192
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # otherwise it writes into the screen
-
-
-class ClientPacketizer(Packetizer):  # type: ignore[misc]
-    """Writes with an end."""
-
-    def __init__(self, stream: Stream) -> None:
-        super().__init__(stream)
-        self._stream = stream
-        self.read_at = time.monotonic()
-        self.writing_since: float | None = None
-
-    def read_message(self) -> Any:
-        """The next message, with a note of when it came."""
-        message = super().read_message()
-        self.read_at = time.monotonic()
-        return message
-
-    def write_all(self, out: bytes) -> None:
-        """Send all of ``out``.
-
-        Raises:
-            EOFError: The connection is gone, or took nothing for ``STALLED_AFTER`` seconds.
-        """
-        rest = memoryview(out)
-        progress = self.writing_since = time.monotonic()
-        try:
-            while rest:
-                try:
-                    sent = self._stream.send(bytes(rest))
-                except OSError as error:
-                    if not isinstance(error, TimeoutError) and error.errno != errno.EAGAIN:
-                        raise EOFError(str(error)) from error
-                    if self.closed or time.monotonic() - progress > STALLED_AFTER:
-                        raise EOFError("the other side takes no more data") from error
-                    continue
-                if sent <= 0:
-                    raise EOFError("the connection is closed")
-                rest = rest[sent:]
-                progress = time.monotonic()
-        finally:
-            self.writing_since = None
-
-
-class AuthBridge:
-    """Hands the server's authentication messages to the login's own thread."""
-
-    def __init__(self, transport: ClientTransport) -> None:
-        self._transport = transport
-        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._authenticated = False
-        self.banner: bytes | None = None
-        kinds = (
-            common.MSG_SERVICE_ACCEPT,
-            common.MSG_USERAUTH_FAILURE,
-            common.MSG_USERAUTH_SUCCESS,
-            common.MSG_USERAUTH_BANNER,
-            common.MSG_USERAUTH_INFO_REQUEST,
-        )
-        self._handler_table = {kind: self._handler(kind) for kind in kinds}
-
-    def _handler(self, kind: int) -> Callable[[Any], None]:
-        def handle(message: Any) -> None:
-            if kind == common.MSG_USERAUTH_SUCCESS:
-                self._authenticated = True
-                self._transport._auth_trigger()
-            self._messages.put(bytes([kind]) + message.asbytes())
-
-        return handle
-
-    def receive(self, timeout: float) -> bytes:
-        """The next message, with its type as the first byte."""
-        try:
-            message = self._messages.get(timeout=max(timeout, 0.0))
-        except queue.Empty:
-            raise TimeoutError("no answer to the authentication request") from None
-        if message is None:
-            self.abort()  # whoever asks again is told again
-            raise EOFError("the connection ended during authentication")
-        return message
-
-    def abort(self) -> None:
-        """Tell the waiting thread that the connection is gone (called by paramiko)."""
-        self._messages.put(None)
-
-    def is_authenticated(self) -> bool:
-        """Whether the server said so (called by paramiko)."""
-        return self._authenticated
 
 
 class ClientTransport(Transport):  # type: ignore[misc]
@@ -156,7 +65,7 @@ class ClientTransport(Transport):  # type: ignore[misc]
         """See ``Handshake.negotiate``."""
         self._banner_deadline = time.monotonic() + timeout
         self.handshake_timeout = timeout
-        self.auth_handler = AuthBridge(self)
+        self.auth_handler = AuthBridge(self._auth_trigger)
         done = threading.Event()
         self.start_client(event=done)
         if not done.wait(timeout):

@@ -26,7 +26,7 @@ class Target:
         strict_host_key_checking: "ask", "accept-new", "yes" or "no", as ssh_config has it.
         host_key_algorithms: In order of preference; empty for the library's own.
         preferred_authentications: In order; empty for publickey, keyboard-interactive, password.
-        connect_timeout: Seconds for TCP, then again for the banner and for the key exchange.
+        connect_timeout: Seconds for TCP, then again for the banner and the key exchange together.
         source: How it was resolved, for messages: "ssh -G", "ssh_config", "settings".
     """
 

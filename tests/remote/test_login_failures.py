@@ -203,15 +203,15 @@ def test_max_startups_is_named(start_sshd: StartSshd, context: LoginContext) -> 
 def test_a_login_does_not_wait_for_the_slowest_of_the_others(start_sshd: StartSshd, context: LoginContext) -> None:
     sshd = start_sshd()
     with server(then_close=False) as port:
-        slow = Target("web1", host=HOST, port=port, user="root", connect_timeout=5.0)
-        others = [threading.Thread(target=fails, args=(slow, context), daemon=True) for _ in range(4)]
+        slow = Target("web1", host=HOST, port=port, user="root", connect_timeout=60.0)
+        others = [threading.Thread(target=fails, args=(slow, context, 60.0), daemon=True) for _ in range(4)]
         for other in others:
             other.start()
-        began = time.monotonic()
-        login(sshd.target(), prompter=NoPrompter(), deadline=10, context=context).close()
-        assert time.monotonic() - began < 4
-        for other in others:
-            other.join(15)
+        login(sshd.target(), prompter=NoPrompter(), deadline=20, context=context).close()
+        assert all(other.is_alive() for other in others)
+    for other in others:
+        other.join(20)
+        assert not other.is_alive()
 
 
 @pytest.mark.lab
