@@ -13,7 +13,8 @@ from console.remote.process import ProcessOver
 from console.remote.refusals import printable
 from console.remote.transport import Completed
 
-_PROHIBITED = 1
+_NO_SUCH_KIND = 3
+"""Of a refused channel; every other code may mean too many sessions: sshd says "open failed" (2) at MaxSessions."""
 _RETRY_REFUSED = 0.25
 
 
@@ -109,7 +110,7 @@ class SshTransport:
             try:
                 return self._connection.open_channel(timeout=left)
             except paramiko_api.ChannelRefused as error:
-                if error.code != _PROHIBITED or left < _RETRY_REFUSED:
+                if error.code == _NO_SUCH_KIND or left < _RETRY_REFUSED:
                     raise RemoteError(
                         FailureKind.SHELL_REFUSED,
                         f"{self._name} refused to open a session: {printable(error.text)}",

@@ -13,6 +13,7 @@ from console.remote.transport import Transport
 
 _TRIES = 3
 _VALIDATE = 30.0
+_KEPT = 4096
 
 # What sudo says, in the C locale (sudo 1.9's own sources and Debian's PAM), and what it means.
 _WANTS_PASSWORD = re.compile(
@@ -75,6 +76,7 @@ class Privilege:
         with self._asking:
             if self.asked != asked:
                 return
+            self._check_allowed(transport)
             for attempt in range(_TRIES):
                 password = self._prompter.sudo_password(self.user, self.host, again=attempt > 0)
                 if password is None:
@@ -91,9 +93,20 @@ class Privilege:
         """Forget the password."""
         self._password = None
 
+    def _check_allowed(self, transport: Transport) -> None:
+        """Refuse at once where sudo lets the user run some commands without a password, and a shell not at all.
+
+        sudo asks for the password before it says so; but it lists what is allowed without one to whoever may run
+        anything without one (sudoers(5): listpw=any).
+        """
+        listed = transport.run(["env", "LC_ALL=C", "sudo", "-n", "-l", "--", "sh"], timeout=_VALIDATE, limit=_KEPT)
+        said = listed.stderr.decode("utf-8", "replace")
+        if listed.exit_status == 1 and not said.strip():
+            raise _limited(self.user, self.host)
+
     def _accepted(self, transport: Transport, password: str) -> bool:
         command = ["env", "LC_ALL=C", "sudo", "-k", "-S", "-p", "", "--", "sh", "-c", ":"]
-        done = transport.run(command, stdin=self._line(password), timeout=_VALIDATE, limit=4096)
+        done = transport.run(command, stdin=self._line(password), timeout=_VALIDATE, limit=_KEPT)
         if done.exit_status == 0:
             return True
         said = done.stderr.decode("utf-8", "replace")
@@ -122,10 +135,7 @@ def refusal(user: str, host: str, complaints: str) -> RemoteError | None:
     elif _NOT_IN_SUDOERS.search(complaints):
         found = f"{user} may not use sudo there", "log in as root, or add the user to the group sudo"
     elif _NOT_ALLOWED.search(complaints):
-        found = (
-            f"sudo lets {user} run some commands only",
-            f"log in as root, or allow all of them: `{user} ALL=(ALL) ALL` with visudo",
-        )
+        return _limited(user, host)
     elif _NO_SUDO.search(complaints):
         found = "sudo is not installed there", "log in as root, or install sudo"
     elif _WRONG.search(complaints):
@@ -143,4 +153,12 @@ def _wanted(user: str, host: str) -> RemoteError:
         FailureKind.SUDO_PASSWORD_WANTED,
         f"{host}: sudo wants the password of {user}",
         hint="run this where the password can be typed, log in as root, or allow sudo without a password",
+    )
+
+
+def _limited(user: str, host: str) -> RemoteError:
+    return RemoteError(
+        FailureKind.SUDO_REFUSED,
+        f"{host}: sudo lets {user} run some commands only, and a shell is not among them",
+        hint=f"log in as root, or allow all commands: `{user} ALL=(ALL:ALL) ALL` with visudo",
     )
