@@ -32,13 +32,19 @@ def make(name: str) -> list[Path]:
 
 
 def end(name: str, timeout: float = 5.0) -> None:
-    """Kill every process of a droplet, wait until the last one is gone, and remove the groups."""
+    """Kill every process of a droplet, wait until the last one is gone, and remove the groups.
+
+    Raises:
+        RuntimeError: They do not go.
+    """
     deadline = time.monotonic() + timeout
     for group in (mount / PARENT / name for mount, unified in _hierarchies() if unified):
         if not group.exists():
             continue
         (group / "cgroup.kill").write_text("1")
-        while "populated 1" in (group / "cgroup.events").read_text() and time.monotonic() < deadline:
+        while "populated 1" in (group / "cgroup.events").read_text():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"processes of lab droplet {name} do not end: they are listed below {group}")
             time.sleep(0.01)
     remove(name)
 

@@ -22,6 +22,7 @@ def sweep(runs: Path) -> None:
             continue
         for root in folder.glob("*/root"):
             cgroup.end(root.parent.name)
+            shutil.rmtree(f"/run/systemd/nspawn/propagate/{root.parent.name}", ignore_errors=True)
         for mount in _mounts_below(folder):
             unmount(mount)
         shutil.rmtree(folder, ignore_errors=True)

@@ -174,7 +174,7 @@ class Container:
         """End it abruptly: all its processes are killed at once. Does nothing where it has ended."""
         if self.running:
             self._end(signal.SIGKILL, 5)
-        cgroup.remove(self.name)
+        cgroup.end(self.name)
         shutil.rmtree(f"/run/systemd/nspawn/propagate/{self.name}", ignore_errors=True)
 
     def _end(self, how: int, timeout: float) -> None:
@@ -184,5 +184,5 @@ class Container:
             os.kill(self.leader, how)
             self._process.wait(timeout)
         except (RuntimeError, ProcessLookupError, subprocess.TimeoutExpired):
-            self._process.kill()  # its children go with it
+            cgroup.end(self.name)  # a container outlives its systemd-nspawn
             self._process.wait()

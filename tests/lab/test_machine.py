@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
+import signal
 import socket
 import stat
 import subprocess
@@ -116,8 +116,9 @@ def test_sudo_without_with_and_never(lab_machine: Machine) -> None:
 
 
 def test_the_journal_is_there_for_those_who_may_read_it(lab_machine: Machine) -> None:
-    assert "sshd" in ssh(lab_machine, "logs", "journalctl -q -u ssh -n 20").stdout
-    assert "sshd" not in ssh(lab_machine, "plain", "journalctl -u ssh -n 20").stdout
+    read = "journalctl -q -u systemd-networkd -n 20"
+    assert "systemd-networkd" in ssh(lab_machine, "logs", read).stdout
+    assert ssh(lab_machine, "plain", read).stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -189,6 +190,22 @@ def test_a_machine_goes_down_and_comes_back_with_what_was_written(fresh_machine:
     assert not machine.running
     machine.boot()
     assert ssh(machine, "root", "cat /root/kept").stdout == "yes"
+
+
+def test_nothing_of_a_machine_outlives_its_systemd_nspawn(fresh_machine: MachineMaker) -> None:
+    machine = fresh_machine("bookworm")
+    machine.run(["systemd-run", "--quiet", "sleep", "4711"])
+    (nspawn,) = processes_with(f"--machine={machine.name}")
+    os.kill(nspawn, signal.SIGKILL)
+    machine.close()
+    assert not processes_with("sleep", "4711")
+
+
+def processes_with(*arguments: str) -> list[int]:
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines()[
+        1:
+    ]
+    return [int(line.split()[0]) for line in listed if set(arguments) <= set(line.split()[1:])]
 
 
 def test_it_can_reboot_itself(fresh_machine: MachineMaker) -> None:
@@ -296,8 +313,7 @@ def test_the_next_run_removes_what_a_killed_one_left(disk: bool) -> None:
     python("from tests.lab.run_folder import run_folder; run_folder()")
     assert not folder.parent.exists()
     assert str(folder) not in Path("/proc/self/mounts").read_text()
-    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    assert not re.search(rf"systemd-nspawn.*{folder.name}", processes)
+    assert not processes_with(f"--machine={folder.name}")
     loops = subprocess.run(["losetup", "--list", "--noheadings"], capture_output=True, text=True).stdout
     assert str(folder) not in loops
     assert not list(Path("/sys/fs/cgroup").glob(f"**/{folder.name}"))
