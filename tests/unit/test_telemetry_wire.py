@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -203,6 +204,24 @@ def test_a_stream_that_takes_away_as_much_as_it_brings_never_reaches_the_limit(
         patch: dict[str, object] = {**dict.fromkeys(names, None), **{f"{seq}-{number}": 1 for number in range(100)}}
         assert lines.add(line(seq, {"servers": {"t": {"series": patch}}})) is not None, lines.problem
         names = {name: 1 for name, value in patch.items() if value}
+
+
+def test_a_peer_that_sends_ever_more_does_not_fill_the_memory() -> None:
+    lines = Assembler()
+    refused = 0
+    tracemalloc.start()
+    try:
+        for seq in range(80):
+            state = "y" * 5000 if seq % 2 else ""
+            branch = {"1": {"state": state, "reason": state}}
+            models = {f"{seq // 2}-{number}" + "x" * 400: branch for number in range(500)}
+            document = {"servers": {f"t{seq // 2 % 32}": {"models": models}}}
+            refused += lines.add(line(seq, document, full=seq == 0 or lines.problem is not None)) is None
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused, "the limit was reached"
+    assert kept < 80 * 2**20, f"{kept / 2**20:.0f} MiB"
 
 
 def test_names_of_models_with_slashes_have_pointers() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 ENSEMBLE = "an ensemble executes nothing itself: its models batch"
 SEQUENCE = "sequences share executions by slot, not by waiting together"
@@ -22,6 +22,9 @@ NO_SPLIT = "requests failed, and without the metrics it is not known which of th
 UNSETTLED = "a batch was just being counted at the edge of this window"
 MISMATCH = "executions and requests do not add up in this window"
 FAILED_EXECUTED = f"{MISMATCH}: some that were cancelled or rejected may have been executed"
+
+Ahead: TypeAlias = "tuple[int, int]"
+"""Inferences and executions that a reading counts beyond its own batch sizes."""
 
 UNSETTLED_SHARE = 0.005
 """A window whose requests are known to half a percent gives the hit rate: it is then right to half a point."""
@@ -86,7 +89,7 @@ def hit_rate(counted: Counted, max_batch_size: int | None, unsettled: int = 0) -
     return 100 * (1 - counted.executions / executed), None
 
 
-def ahead(reading: Mapping[str, Any]) -> tuple[int, int] | None:
+def ahead(reading: Mapping[str, Any]) -> Ahead | None:
     """By how many inferences, and how many executions, a reading is ahead of its own batch sizes.
 
     Both are 0 at rest where every request succeeded: each execution is counted together with its size, the sum

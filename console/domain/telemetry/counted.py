@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console.domain.telemetry import batching
-from console.domain.telemetry.batching import Counted
+from console.domain.telemetry.batching import Ahead, Counted
 from console.domain.telemetry.merge import Document
 from console.domain.telemetry.rates import SHORT, SHORTEST
 from console.domain.telemetry.resets import RELOADED, Offsets, counters_back
+from console.domain.telemetry.sample import ModelSample
 
 PATIENCE = 10.0
 """Seconds for which the hit rate's window waits for counts that settle; what does not by then never will."""
@@ -32,36 +33,42 @@ class Memory:
     rest: int | None
     """How far the inferences are ahead of the batch sizes while nothing is being counted: 0 until a request
     failed (its inferences are in its execution alone), then unknown until a window without any traffic tells."""
-    settled_off: int = 0
+    settled_ahead: Ahead | None
+    """``batching.ahead`` of ``settled``."""
+    settled_off: int
     """What was counted on one side only in ``settled``."""
     offsets: Offsets = field(default_factory=Offsets)
 
 
 def begin(reading: Document, mono: float) -> Memory:
     """Begin every window with this reading."""
-    memory = Memory(mono, reading, mono, reading, rest=0 if reading.get("fail") == 0 else None)
-    memory.settled_off = _off(reading, memory.rest)
-    memory.offsets.reloaded(reading, NOTHING, 1.0)
+    rest = 0 if reading.get("fail") == 0 else None
+    ahead = batching.ahead(reading)
+    memory = Memory(mono, reading, mono, reading, rest, ahead, _off(ahead, rest))
+    memory.offsets.reloaded(reading, NOTHING)
     return memory
 
 
-def _off(reading: Document, rest: int | None) -> int:
+def _off(ahead: Ahead | None, rest: int | None) -> int:
     """What is counted on one side only in one reading, as far as that can be told."""
-    ahead = batching.ahead(reading)
     if ahead is None:
         return 0
-    return abs(ahead[1]) + (0 if rest is None else abs(ahead[0] - rest))
+    inferences, executions = ahead
+    return abs(executions) + (0 if rest is None else abs(inferences - rest))
 
 
-def unsettled(reading: Document, memory: Memory) -> int:
+def unsettled(reading: Document, ahead: Ahead | None, memory: Memory) -> int:
     """What is counted on one side only at the edges of the hit rate's window, which ends with this reading."""
-    if reading.get("fail") == memory.counters.get("fail") and memory.rest is not None:
-        return _off(reading, memory.rest) + memory.settled_off
-    off = _off(reading, None) + memory.settled_off
-    if reading.get("fail") == memory.settled.get("fail"):
-        now, before = batching.ahead(reading), batching.ahead(memory.settled)
-        if now is not None and before is not None:
-            off += abs(now[0] - before[0])
+    rest = memory.rest if reading.get("fail") == memory.counters.get("fail") else None
+    off = _off(ahead, rest) + memory.settled_off
+    before = memory.settled_ahead
+    if (
+        rest is None
+        and ahead is not None
+        and before is not None
+        and reading.get("fail") == memory.settled.get("fail")
+    ):
+        off += abs(ahead[0] - before[0])
     return off
 
 
@@ -82,14 +89,14 @@ def window(reading: Document, mono: float, gap: str | None, memory: Memory | Non
         seconds = mono - memory.mono
         if seconds < SHORTEST:
             return SHORT, memory
-        reloaded = memory.offsets.reloaded(reading, memory.counters, seconds)
+        reloaded = memory.offsets.reloaded(reading, memory.counters)
         gap = counters_back(reading, memory.counters) or (RELOADED if reloaded else None)
     if gap is not None or memory is None:
         return gap, begin(reading, mono)
     return None, memory
 
 
-def move_on(reading: Document, mono: float, memory: Memory, hit_rate: str | None) -> None:
+def move_on(reading: Document, ahead: Ahead | None, mono: float, memory: Memory, hit_rate: str | None) -> None:
     """Begin the next window with this reading.
 
     The hit rate's own window begins where requests and executions belonged together. Where they do not now, it
@@ -97,6 +104,7 @@ def move_on(reading: Document, mono: float, memory: Memory, hit_rate: str | None
 
     Args:
         reading: The model's branch of the document.
+        ahead: ``batching.ahead`` of it.
         mono: This tick's CLOCK_BOOTTIME, seconds.
         memory: Is changed.
         hit_rate: Why this window has no hit rate, if so.
@@ -107,12 +115,12 @@ def move_on(reading: Document, mono: float, memory: Memory, hit_rate: str | None
         memory.rest = None
     elif _same(reading, before, ("success", "executions", "inferences")):
         # Nothing is counted piece by piece for as long as a window.
-        ahead = batching.ahead(reading)
         memory.rest = memory.rest if ahead is None else ahead[0]
-    off = _off(reading, memory.rest)
+    off = _off(ahead, memory.rest)
     waits = hit_rate == batching.UNSETTLED and (off > 0 or memory.rest is None)
     if not waits or mono - memory.settled_mono > PATIENCE:
-        memory.settled_mono, memory.settled, memory.settled_off = mono, reading, off
+        memory.settled_mono, memory.settled = mono, reading
+        memory.settled_ahead, memory.settled_off = ahead, off
 
 
 def _same(now: Document, before: Document, names: tuple[str, ...]) -> bool:
@@ -134,6 +142,28 @@ def between(now: Mapping[str, Any], before: Mapping[str, Any]) -> Counted | None
         cache_hits=now.get("cache_hit", 0) - before.get("cache_hit", 0),
         backend_failures=backend,
         batches=_batches(now, before),
+    )
+
+
+def between_samples(first: ModelSample, last: ModelSample) -> Counted | None:
+    """What was counted between any two samples of a model, such as before and after a change.
+
+    None where a counter is not known in both, or is smaller in the second: the counting began anew in between.
+    """
+    names = ("requests", "failed", "executions", "inferences")
+    grown = {}
+    for name in names:
+        before, now = getattr(first, name), getattr(last, name)
+        if before is None or now is None or now < before:
+            return None
+        grown[name] = now - before
+    backend, earlier = last.failures.backend, first.failures.backend
+    batches = {size: count - first.batches.get(size, 0) for size, count in last.batches.items()}
+    return Counted(
+        **grown,
+        cache_hits=(last.cache_hits or 0) - (first.cache_hits or 0),
+        backend_failures=None if backend is None or earlier is None else backend - earlier,
+        batches={size: count for size, count in batches.items() if count},
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from console.domain.telemetry import batching, language
-from console.domain.telemetry.batching import NO_TRAFFIC, Counted
+from console.domain.telemetry.batching import NO_TRAFFIC, Ahead, Counted
 from console.domain.telemetry.counted import NOTHING, PATIENCE, Memory, between, since_start, unsettled
 from console.domain.telemetry.merge import Document
 from console.domain.telemetry.reasons import UNTOLD
@@ -22,11 +22,14 @@ NONE_SINCE = "no traffic since the start"
 _Told = tuple[float | None, str | None]
 
 
-def window_figures(now: Document, memory: Memory, mono: float, own: dict[str, str]) -> dict[str, Any]:
+def window_figures(
+    now: Document, ahead: Ahead | None, memory: Memory, mono: float, own: dict[str, str]
+) -> dict[str, Any]:
     """The window's figures by the names of ``ModelSample``; those that are not to be had are left out or None.
 
     Args:
         now: The model's branch of the document.
+        ahead: ``batching.ahead`` of it.
         memory: Where its windows begin.
         mono: This tick's CLOCK_BOOTTIME, seconds.
         own: Takes the reasons, but for what the document itself lacks.
@@ -44,7 +47,7 @@ def window_figures(now: Document, memory: Memory, mono: float, own: dict[str, st
     figures["fill_percent"] = _put(own, "fill_percent", batching.fill_percent(mean, now.get("max_batch_size")))
     if mean is None:
         own.setdefault("fill_percent", own.get("mean_batch", UNTOLD))
-    figures["hit_rate"] = _put(own, "hit_rate", _hit_rate(now, window, memory, mono))
+    figures["hit_rate"] = _put(own, "hit_rate", _hit_rate(now, window, ahead, memory, mono))
     if window.batches is not None:
         figures["window_batches"] = window.batches
     figures["window_failures"] = _window_failures(now, before)
@@ -79,7 +82,7 @@ def _put(own: dict[str, str], name: str, told: _Told) -> float | None:
     return value
 
 
-def _hit_rate(now: Document, window: Counted, memory: Memory, mono: float) -> _Told:
+def _hit_rate(now: Document, window: Counted, ahead: Ahead | None, memory: Memory, mono: float) -> _Told:
     """Over the time since the counts last belonged together: mostly this window, sometimes more."""
     none = batching.no_hit_rate(now)
     if none is not None:
@@ -87,7 +90,7 @@ def _hit_rate(now: Document, window: Counted, memory: Memory, mono: float) -> _T
     longer = window if memory.settled is memory.counters else between(now, memory.settled)
     if longer is None:
         return None, None
-    rate, reason = batching.hit_rate(longer, now.get("max_batch_size"), unsettled(now, memory))
+    rate, reason = batching.hit_rate(longer, now.get("max_batch_size"), unsettled(now, ahead, memory))
     if reason == batching.UNSETTLED and mono - memory.settled_mono > PATIENCE:
         reason = batching.MISMATCH
     return rate, reason

@@ -55,13 +55,14 @@ def window(model: Document, before: Document, seconds: float, own: dict[str, str
         own.update(dict.fromkeys(WINDOW, PLAIN))
         return {}
     last, first = known(model.get("series", _NOTHING)), known(before.get("series", _NOTHING))
-    responses, earlier = model.get("responses"), before.get("responses")
+    responses = model.get("responses")
     found: dict[str, float | None] = {
         "tokens_per_s": _per_second(own, last, first, seconds),
         **{name: _mean_ms(own, name, last, first) for name in _HISTOGRAMS},
     }
-    if responses is not None and earlier is not None:
-        _from_statistics(found, responses, earlier, seconds, own)
+    if responses is not None:
+        # Triton leaves them out until the first response.
+        _from_statistics(found, responses, before.get("responses", _NOTHING), seconds, own)
     else:
         for name in ("first_response_ms", "between_responses_ms"):
             if found[name] is None and own.get(name) == NO_METRIC:
@@ -100,10 +101,10 @@ def _mean_ms(own: dict[str, str], name: str, last: Mapping[str, float], first: M
 
 
 def _from_statistics(
-    found: dict[str, float | None], last: Document, first: Document, seconds: float, own: dict[str, str]
+    found: dict[str, float | None], last: Document, first: Mapping[str, Any], seconds: float, own: dict[str, str]
 ) -> None:
     """Fill in what Triton's response statistics tell."""
-    grown = {name: last[name] - first[name] for name in last if name in first}
+    grown = {name: last[name] - first.get(name, 0) for name in last}
     if "count" in grown:
         found["responses_per_s"] = (grown["count"] - grown.get("empty", 0)) / seconds
     if any(name not in grown for name in ("count", "first_count", "first_ns")):

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from console.domain.telemetry.kinds import RefusedError
+from console.domain.telemetry.sample import GpuHolder
 from console.domain.telemetry.shape import DOCUMENT, MAX_KEY, Branch, Many, Shape
 
 Document = dict[str, Any]
@@ -25,7 +26,7 @@ class Merge:
     def __init__(self, refused: Mapping[str, str]) -> None:
         self.refused = dict(refused)
         self.grown = 0
-        """Values that came to stand where none stood, a text counting one more for each 32 characters."""
+        """Values that came to stand where none stood, and texts that came, in the measure of ``weight``."""
 
     def document(self, old: Document, patch: object) -> Document:
         """The document after ``patch``; with an empty ``old``, the whole document that was sent."""
@@ -36,11 +37,21 @@ class Merge:
 
     def _branch(self, old: object, patch: Mapping[str, Any], shape: Branch, place: str) -> Document:
         new = dict(old) if isinstance(old, dict) else {}
-        keys = shape.keys
+        keys, leaves = shape.keys, shape.leaves
         for name, value in patch.items():
-            wanted = keys.get(name)
-            if wanted is not None:
-                self._put(new, name, value, wanted, place, name)
+            kind = leaves.get(name)
+            if kind is not None and name in new and value is not None and not self.refused:
+                # Most of every patch: a plain value that changed.
+                try:
+                    new[name] = kept = kind(value)
+                except RefusedError as error:
+                    del new[name]
+                    self._refuse(point(place, name), str(error))
+                else:
+                    if isinstance(kept, (str, tuple)):
+                        self.grown += _extent(kept)
+            elif name in keys:
+                self._put(new, name, value, keys[name], place, name)
         return new
 
     def _many(self, old: object, patch: Mapping[str, Any], shape: Many, place: str) -> Document:
@@ -69,26 +80,24 @@ class Merge:
             if self.refused:
                 self._forget(point(place, name))
             return
+        had = key in new
         try:
             if isinstance(shape, (Branch, Many)):
                 new[key] = self._inner(new.get(key), value, shape, point(place, name))
+                self.grown += 0 if had else 1 + _extent(key)
                 return
-            had = key in new
             new[key] = kept = shape(value)
         except RefusedError as error:
             new.pop(key, None)
             self._refuse(point(place, name), str(error))
             return
-        if not had:
-            self.grown += 1 + (len(kept) >> 5 if isinstance(kept, (str, tuple)) else 0)
+        self.grown += _extent(kept) + (0 if had else 1 + _extent(key))
         if self.refused:
             self._forget(point(place, name))
 
     def _inner(self, old: object, value: object, shape: Branch | Many, place: str) -> Document:
         if not isinstance(value, dict):
             raise RefusedError("the droplet sent something else where an object belongs")
-        if old is None:
-            self.grown += 1
         if isinstance(shape, Branch):
             return self._branch(old, value, shape, place)
         return self._many(old, value, shape, place)
@@ -110,7 +119,7 @@ def point(place: str, name: str) -> str:
 
 
 def weight(value: object) -> int:
-    """How many values a document holds, in the measure of ``Merge.grown``."""
+    """How many values a document holds, where each 32 characters of a text or a name count for one more."""
     total = 0
     rest = [value]
     while rest:
@@ -118,9 +127,21 @@ def weight(value: object) -> int:
         total += 1
         if isinstance(one, dict):
             rest.extend(one.values())
-        elif isinstance(one, (str, tuple)):
-            total += len(one) >> 5
+            total += sum(_extent(key) for key in one)
+        else:
+            total += _extent(one)
     return total
+
+
+def _extent(value: object) -> int:
+    """What a text or a list weighs beyond being one value."""
+    if isinstance(value, str):
+        return len(value) >> 5
+    if isinstance(value, tuple):
+        return sum(1 + _extent(one) for one in value)
+    if isinstance(value, GpuHolder):
+        return sum(1 + _extent(getattr(value, name)) for name in GpuHolder.__slots__)
+    return 0
 
 
 def reasons(document: Document, refused: Mapping[str, str]) -> Mapping[str, str]:

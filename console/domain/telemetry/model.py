@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from console.domain.telemetry import language
-from console.domain.telemetry.batching import NO_CONFIG, no_hit_rate
+from console.domain.telemetry import batching, language
 from console.domain.telemetry.counted import NOTHING, Memory, move_on, window
 from console.domain.telemetry.figures import FAILURES, averages, window_figures
 from console.domain.telemetry.merge import Document
@@ -98,8 +97,9 @@ def model(
     if "success" in now:
         gap, memory = window(now, mono, gap, memory)
         if gap is None:
-            figures = window_figures(now, memory, mono, own)
-            move_on(now, mono, memory, own.get("hit_rate"))
+            ahead = batching.ahead(now)
+            figures = window_figures(now, ahead, memory, mono, own)
+            move_on(now, ahead, mono, memory, own.get("hit_rate"))
     elif state == READY:
         gap = reasons.of(where.place, "success") or "the model's statistics are not known"
     else:
@@ -107,9 +107,9 @@ def model(
         memory = None
     if gap is not None:
         _no_window(now, gap, own)
-    if own.get("hit_rate") == NO_CONFIG:
+    if own.get("hit_rate") == batching.NO_CONFIG:
         why = reasons.of(where.place, "scheduling")
-        own["hit_rate"] = f"{NO_CONFIG}: {why}" if why else NO_CONFIG
+        own["hit_rate"] = f"{batching.NO_CONFIG}: {why}" if why else batching.NO_CONFIG
     since: dict[str, str] = {}
     sample = _sample(now, where, state, gap, figures, averages(now, since), own)
     _explain(sample, where, reasons, own, since, default)
@@ -122,7 +122,7 @@ def _no_window(now: Document, gap: str, own: dict[str, str]) -> None:
     if "success" in now:
         if not language.applies(now):
             own.update(dict.fromkeys(language.WINDOW, language.PLAIN))
-        never = no_hit_rate(now)
+        never = batching.no_hit_rate(now)
         if never is not None:
             own["hit_rate"] = never
 

@@ -39,11 +39,8 @@ _RESPONSES = (
 )
 
 RESTARTED = "reset: the server was restarted"
-RELOADED = "reset: the statistics begin anew, the metrics go on: the model was reloaded"
+RELOADED = "reset: statistics and metrics disagree, as they do after a reload"
 
-READS_APART = 0.01
-"""Seconds that may lie between the reading of the statistics and that of the metrics: what is answered in
-between is in the metrics alone."""
 CLOCK_STEP = 2.0
 """Seconds by which a start time may move without a restart: it is derived from the wall clock."""
 
@@ -78,9 +75,10 @@ def counters_back(now: Mapping[str, Any], before: Mapping[str, Any]) -> str | No
 class Offsets:
     """How far the metrics are ahead of the statistics, for one model since its last reset.
 
-    The difference is the requests answered before the last reload, and for a moment those answered between the
-    two readings. A reload adds to it everything the statistics had counted: so it is one only where the
-    difference grew by as much, and by more than the time between the readings explains.
+    The difference is what was counted before the last reload, and for a moment what was counted between the two
+    readings. A reload adds to it everything that the statistics had counted, requests and executions alike: only
+    where both differences grew by as much was there one. A server that had counted next to nothing may look so
+    without a reload, and gives a gap then; one that had counted nothing at all has nothing to lose.
     """
 
     __slots__ = ("_lowest",)
@@ -90,18 +88,16 @@ class Offsets:
     def __init__(self) -> None:
         self._lowest: list[int | None] = [None, None]
 
-    def reloaded(self, now: Mapping[str, Any], before: Mapping[str, Any], seconds: float) -> bool:
-        """Compare this tick with the one before it, ``seconds`` earlier, and remember."""
-        answer = False
+    def reloaded(self, now: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """Compare this tick with the one before it, and remember."""
+        signs: list[bool] = []
         for order, (metric, statistic) in enumerate(self._PAIRS):
             if metric not in now or statistic not in now:
                 continue
             offset = now[metric] - now[statistic]
             lowest = self._lowest[order]
-            if lowest is not None and metric in before and statistic in before:
-                jump = offset - (before[metric] - before[statistic])
-                all_before = lowest + before[statistic]
-                allowed = (now[metric] - before[metric]) * READS_APART / max(seconds, READS_APART)
-                answer = answer or bool(offset >= all_before and jump > allowed)
+            if lowest is not None and metric in before and before.get(statistic):
+                grew = offset > before[metric] - before[statistic]
+                signs.append(grew and offset >= lowest + before[statistic])
             self._lowest[order] = offset if lowest is None else min(lowest, offset)
-        return answer
+        return bool(signs) and all(signs)

@@ -181,23 +181,25 @@ class ModelSample:
     """Requests waiting now, from the metrics."""
     last_inference: float | None = None
     """Unix seconds; None before the first."""
-    # In the window since the previous sample.
+    # In the window since the previous sample, or since the statistics were last readable.
     gap: str | None = None
-    """Why this window has no figures: "first sample", "reset: ...", "missed ticks", "clock jumped", ..."""
+    """Why this window has no figures: "reset: ...", "lines from the droplet were lost", ..."""
     rps: float | None = None
     """(requests + failed) per second."""
     inferences_per_s: float | None = None
     executions_per_s: float | None = None
     hit_rate: float | None = None
-    """Percent: 1 - executions / (successes - cache hits + BACKEND failures)."""
+    """Percent: 1 - executions / (successes - cache hits + BACKEND failures). Where a batch was just being counted
+    at the last window's edge, that window had none and this one covers it too: then it reaches further back."""
     mean_batch: float | None = None
+    """Of the executions' own batch sizes, failed requests included."""
     fill_percent: float | None = None
     """mean_batch / max_batch_size"""
     error_percent: float | None = None
     window_failures: Failures = field(default_factory=Failures)
     window_batches: Mapping[int, int] = field(default_factory=dict)
     queue_ms: float | None = None
-    """Mean per successful request, in the window."""
+    """Mean per successful request, in the window; compute_* among those that were no cache hits."""
     compute_input_ms: float | None = None
     compute_infer_ms: float | None = None
     compute_output_ms: float | None = None
@@ -210,7 +212,8 @@ class ModelSample:
     # What takes the hit rate's place for decoupled and in-flight batching models.
     responses_per_s: float | None = None
     first_response_ms: float | None = None
-    """Mean time to the first response in the window."""
+    """Mean time to the first response in the window: from the request's arrival by the backend's or Triton's
+    histograms, otherwise from its execution's start by Triton's response statistics."""
     between_responses_ms: float | None = None
     running: float | None = None
     """Requests in the backend's own batch."""

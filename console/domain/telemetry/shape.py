@@ -7,7 +7,7 @@ may send more than this side knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from console.domain.telemetry import kinds
@@ -22,9 +22,9 @@ MAX_SERIES = 2_000
 MAX_REASONS = 20_000
 MAX_KEY = 512
 """Characters of a name: a model, a container, a series with its labels, a JSON Pointer."""
-MAX_WEIGHT = 600_000
-"""Values in a whole document, a long text counting for several: 2,000 models, 20,000 batch sizes and 32 times
-2,000 series fit. A peer that sends more is not believed."""
+MAX_WEIGHT = 300_000
+"""Values in a whole document, a long text counting for several: more than a line of 4 MiB can bring at once. A
+peer that piles up more with its patches is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,12 @@ class Branch:
     """An object with known keys."""
 
     keys: Mapping[str, Shape]
+    leaves: Mapping[str, Kind] = field(init=False)
+    """Those of the keys that hold plain values."""
+
+    def __post_init__(self) -> None:
+        leaves = {name: shape for name, shape in self.keys.items() if not isinstance(shape, (Branch, Many))}
+        object.__setattr__(self, "leaves", leaves)
 
 
 @dataclass(frozen=True, slots=True)

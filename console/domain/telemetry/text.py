@@ -7,6 +7,7 @@ would write for it (``\x1b``, ``\u202e``), in plain ASCII, so that it is seen on
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 LIMIT = 512
@@ -14,6 +15,12 @@ LIMIT = 512
 
 _COMBINING = 4
 """Combining marks in a row that a script may need (Vietnamese, Hebrew, Thai); what stacks higher is a prank."""
+
+_REMEMBERED = 10_000
+"""Code points whose form is remembered; a text that goes through all of Unicode shall not fill the memory."""
+_MARK = "\x00"
+"""Stands before each combining mark for a moment; no NUL is left in a text by then."""
+_TOWER = re.compile(f"((?:{_MARK}.){{{_COMBINING}}})((?:{_MARK}.)+)", re.DOTALL)
 
 _IGNORABLE = (
     (0x034F, 0x034F),
@@ -35,37 +42,47 @@ def printable(text: str, limit: int = LIMIT) -> str:
 
     Args:
         text: Anything, lone surrogates included.
-        limit: The most characters of ``text`` to keep; a longer one is cut and ends with ``…``.
+        limit: The most characters to give back; what is longer is cut and ends with ``…``.
 
     Returns:
-        Text of at most ``limit`` characters of the original, without control characters (C0, DEL, C1), line and
+        Text of at most ``limit`` characters, escapes included, without control characters (C0, DEL, C1), line and
         paragraph separators, bidirectional overrides and isolates, zero-width characters, lone surrogates,
         unassigned code points or towers of combining marks: each of these stands as its escape. Spaces other
         than the plain one become plain.
     """
-    if len(text) > limit:
-        text = text[: max(limit - 1, 0)] + "…"
-    if text.isascii() and text.isprintable():
-        return text
-    return _neutralised(text)
+    whole = len(text) <= limit
+    if not whole:
+        text = text[:limit]
+    if not (text.isascii() and text.isprintable()):
+        text = text.translate(_SHOWN)
+        if _MARK in text:
+            text = _TOWER.sub(_cut_down, text).replace(_MARK, "")
+        whole = whole and len(text) <= limit
+    return text if whole else text[: max(limit - 1, 0)] + "…"
 
 
-def _neutralised(text: str) -> str:
-    out: list[str] = []
-    marks = 0
-    for char in text:
-        if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
-            marks += 1
-        else:
-            marks = 0
-        if unicodedata.category(char) == "Zs":
-            out.append(" ")
-        elif char.isprintable() and marks <= _COMBINING and not _ignorable(ord(char)):
-            out.append(char)
-        else:
-            out.append(char.encode("unicode_escape").decode("ascii"))
-    return "".join(out)
+class _Shown(dict[int, str]):
+    """What is shown for a code point, found out once for each; a combining mark comes with ``_MARK`` before it."""
+
+    def __missing__(self, code: int) -> str:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[code] = shown = _shown(chr(code))
+        return shown
 
 
-def _ignorable(code: int) -> bool:
-    return code >= 0x034F and any(first <= code <= last for first, last in _IGNORABLE)
+def _shown(char: str) -> str:
+    category = unicodedata.category(char)
+    if category == "Zs":
+        return " "
+    if not char.isprintable() or any(first <= ord(char) <= last for first, last in _IGNORABLE):
+        return char.encode("unicode_escape").decode("ascii")
+    return _MARK + char if category in ("Mn", "Me") else char
+
+
+def _cut_down(tower: re.Match[str]) -> str:
+    above = tower[2].replace(_MARK, "")
+    return tower[1] + above.encode("unicode_escape").decode("ascii")
+
+
+_SHOWN = _Shown()

@@ -42,7 +42,7 @@ _BY_LABEL = {
 }
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def _role(series: str) -> str | None:
     name, _, labels = series.partition("{")
     role = _BY_NAME.get(name)
