@@ -26,16 +26,20 @@ class Bench:
     triton: TritonUnit
     folder: Path
 
-    def settings(self, at: tuple[str, int], names: list[str]) -> dict[str, str]:
-        """Write settings for droplets that all are this machine; the environment that uses them."""
-        host, port = at
+    def settings(self, at: dict[str, tuple[str, int]]) -> dict[str, str]:
+        """Write settings for droplets that all are this machine; the environment that uses them.
+
+        Args:
+            at: For each droplet's name, address and port: each its own, since logins to one are rationed.
+        """
         entries = [
             f"  {name}:\n    host: {host}\n    port: {port}\n    user: root\n    identity: {self.machine.key()}\n"
-            for name in names
+            for name, (host, port) in at.items()
         ]
         state = self.folder / "state"
         state.mkdir(exist_ok=True)
-        (state / "known_hosts").write_text(self.machine.known_hosts_for(host, port))
+        known = [self.machine.known_hosts_for(host, port) for host, port in at.values()]
+        (state / "known_hosts").write_text("".join(known))
         config = self.folder / "config.yaml"
         config.write_text("droplets:\n" + "".join(entries))
         return {**os.environ, "DROPLET_CONSOLE_CONFIG": str(config), "DROPLET_CONSOLE_STATE": str(state)}
@@ -51,7 +55,7 @@ def droplet(folder: Path, gpus: Scenario, models: int, sshd: tuple[str, ...] = (
     with Machine("bookworm", sshd=sshd) as machine:
         nvml.install(machine, gpus)
         options = Options(
-            load=tuple(f"echo_{number}" for number in range(models)), extra=("--allow-gpu-metrics=false",)
+            load=tuple(f"echo_{number:02}" for number in range(models)), extra=("--allow-gpu-metrics=false",)
         )
         triton = install(machine, options, models=())
         repository.add_copies(triton.models, "echo", models)

@@ -14,6 +14,7 @@ from typing import Any
 from console.remote.connect import connect
 from console.remote.errors import FailureKind, RemoteError
 from console.remote.login import LoginContext
+from console.remote.paramiko_api import warm_up
 from console.remote.prompts import NoPrompter, Prompter
 from console.remote.resolve import resolve
 from console.remote.scripts import ScriptStream, open_script
@@ -70,6 +71,8 @@ def watch(droplets: Sequence[Droplet], *, prompter: Prompter, known_hosts: Path 
         prompter: Asked where a person must decide or type.
         known_hosts: Where accepted host keys are kept; None for the usual file.
     """
+    if any(droplet.target != "local" for droplet in droplets):
+        warm_up()  # the SSH library loads while ssh_config is read and TCP connects
     context = LoginContext(known_hosts or known_hosts_file())
     lines: dict[str, Callable[[], TelemetryLine]] = {
         droplet.name: _Opener(droplet, prompter, context) for droplet in droplets
