@@ -19,6 +19,8 @@ from remote_scripts import children
 from remote_scripts.call import DEFAULT_PATH, Call, Sink
 
 MARK = b"\x01droplet-console/1 "
+_ending = threading.Lock()
+"""Taken by whoever ends this process, the script or the line, and never given back."""
 FAILED = 70
 """Exit status of a script that raised (sysexits.h: EX_SOFTWARE)."""
 
@@ -73,8 +75,9 @@ def main(call: dict[str, Any], *, cached: bool) -> None:
     PlainOutput().write(MARK + json.dumps(hello).encode("ascii") + b"\n")
     sink = CompressedOutput() if compress else PlainOutput()
     status = _run(call, sink)
-    children.end_all()
     sys.stderr.flush()
+    _ending.acquire()
+    _end_children(signal.SIGTERM)
     os._exit(status)  # the line's thread stands in a read that nothing else ends
 
 
@@ -126,7 +129,15 @@ def _end_with_the_line() -> None:
     with contextlib.suppress(OSError):
         while os.read(0, 1 << 16):
             pass
+    _ending.acquire()
+    _end_children(signal.SIGKILL)
+    os._exit(0)
+
+
+def _end_children(number: signal.Signals) -> None:
+    """End the tools that run, and then what else is in our group: with SIGKILL that is this process, too."""
     children.end_all()
     if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(0)
+        if number is not signal.SIGKILL:
+            signal.signal(number, signal.SIG_IGN)
+        os.killpg(0, number)

@@ -30,10 +30,7 @@ class LineReader:
 
     def feed(self, data: bytes) -> None:
         """Take what came."""
-        if self._inflate is None:
-            self._split(data)
-        else:
-            self._packed += data
+        self._packed += data
 
     def pop(self) -> bytes | None:
         """The next line, None where it is not whole yet.
@@ -42,16 +39,23 @@ class LineReader:
             ValueError: A line longer than 4 MiB, or no zlib stream.
         """
         # Inflated step by step and only as far as lines are wanted: 4 KiB can hold 4 MiB.
-        while not self._lines and self._packed and self._inflate is not None:
-            try:
-                data = self._inflate.decompress(self._packed, _STEP)
-            except zlib.error as error:
-                raise ValueError(f"it sent no zlib stream: {error}") from error
-            self._packed = self._inflate.unconsumed_tail
-            if not data and self._inflate.eof:
-                raise ValueError("its zlib stream ended")
-            self._split(data)
+        while not self._lines and self._packed:
+            self._split(self._step())
         return self._lines.popleft() if self._lines else None
+
+    def _step(self) -> bytes:
+        """Some of what came, inflated."""
+        if self._inflate is None:
+            data, self._packed = self._packed, b""
+            return data
+        try:
+            data = self._inflate.decompress(self._packed, _STEP)
+        except zlib.error as error:
+            raise ValueError(f"it sent no zlib stream: {error}") from error
+        self._packed = self._inflate.unconsumed_tail
+        if not data and self._inflate.eof:
+            raise ValueError("its zlib stream ended")
+        return data
 
     def _split(self, data: bytes) -> None:
         *whole, rest = data.split(b"\n")

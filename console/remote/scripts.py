@@ -65,16 +65,13 @@ class ScriptStream:
             RemoteError: LOST, or SCRIPT_FAILED: it raised, ended with an error, or sent what is no line of JSON.
         """
         deadline = time.monotonic() + timeout
-        while (line := self._lines.pop()) is None:
+        while (line := self._pop()) is None:
             chunk = self._process.read(max(0.0, deadline - time.monotonic()))
             if chunk is None:
                 self._check_end(max(1.0, deadline - time.monotonic()))
                 return None
             if chunk.source is Source.OUT:
-                try:
-                    self._lines.feed(chunk.data)
-                except ValueError as error:
-                    raise self._failed(str(error)) from error
+                self._lines.feed(chunk.data)
             else:
                 self._complaints += chunk.data
                 del self._complaints[:-_COMPLAINTS_KEPT]
@@ -94,6 +91,12 @@ class ScriptStream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _pop(self) -> bytes | None:
+        try:
+            return self._lines.pop()
+        except ValueError as error:
+            raise self._failed(str(error)) from error
 
     def _parse(self, line: bytes) -> dict[str, Any]:
         try:

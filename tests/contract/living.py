@@ -24,7 +24,7 @@ def sleepers(seconds: str) -> list[int]:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if words[:2] == [b"sleep", seconds.encode()]:
+            if words[1:2] == [seconds.encode()] and words[0].rpartition(b"/")[2] == b"sleep":
                 found.append(int(folder.name))
     return found
 
