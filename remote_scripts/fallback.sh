@@ -1,7 +1,6 @@
 # shellcheck shell=sh
-# What a droplet without Python 3.10 can tell (docs/wire.md 4): sent on standard input to
-# `sh -s -- telemetry INTERVAL` or `sh -s -- facts`. POSIX sh, /proc, and curl, wget and nvidia-smi where they are.
-# Everything stands in functions and the last line starts them: the shell has then read all of itself from its input.
+# What a droplet without Python 3.10 can tell (docs/wire.md 4): `sh -c TEXT droplet-console telemetry INTERVAL`, or
+# `facts`. POSIX sh, /proc, and curl, wget and nvidia-smi where they are.
 
 no_python='it takes Python 3.10 or newer on the droplet, and there is none'
 root=${DROPLET_ROOT:-}

@@ -65,7 +65,7 @@ class Droplet(FakeDroplet):
         program = shutil.which(shell[0])
         assert program is not None
         process = subprocess.Popen(
-            [program, *shell[1:], "-s", "--", *(arguments or ("telemetry", "1"))],
+            [program, *shell[1:], "-c", SCRIPT.read_text(), "droplet-console", *(arguments or ("telemetry", "1"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PATH": str(self.root / "bin"), "DROPLET_ROOT": str(self.root)},
@@ -73,8 +73,6 @@ class Droplet(FakeDroplet):
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(SCRIPT.read_bytes())
-            process.stdin.flush()
             yield process
         finally:
             process.stdin.close()
