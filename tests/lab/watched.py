@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 
 import pytest
-from console.services.watching import watch
 
 from console.domain.telemetry.sample import ModelSample, Sample, ServerSample
 from console.remote.prompts import NoPrompter
 from console.services.link import Event, LinkState
+from console.services.watching import watch
 from console.settings.schema import Droplet
 from tests.lab.machine import Machine
 
