@@ -9,14 +9,11 @@ from dataclasses import dataclass
 class Thresholds:
     """In percent, each with what follows when it is crossed."""
 
-    dram_low: float = 30.0
-    """DRAM throughput below it with requests waiting: the batch is too small."""
-    dram_high: float = 80.0
-    """DRAM throughput above it: bandwidth is saturated, a larger batch will not help."""
-    cpu_high: float = 70.0
-    """Processor time above it: preprocessing holds the GPU back."""
-    memory_high: float = 95.0
-    """GPU memory above it with little activity: the framework's preallocated pool, no fault."""
-
-
-DEFAULT = Thresholds()
+    dram_low_percent: float = 30.0
+    """DRAM throughput below this with requests waiting: the batch is too small."""
+    dram_high_percent: float = 80.0
+    """DRAM throughput above this: the bandwidth is saturated, a larger batch will not help."""
+    cpu_high_percent: float = 70.0
+    """Processor time above this: preprocessing holds the GPU back."""
+    memory_high_percent: float = 95.0
+    """GPU memory above this with little activity: the framework's preallocated pool, no fault."""

@@ -69,6 +69,20 @@ def test_a_restart_that_took_a_while_is_one_too() -> None:
     assert watched.model().gap == resets.RESTARTED
 
 
+def test_a_server_that_does_not_answer_for_a_tick_costs_no_request() -> None:
+    model = FakeModel()
+    watched = watch(echo=model)
+    model.execute(1)
+    line = watched.droplet.line()
+    line["doc"]["servers"] = {"triton": {"state": "unreachable", "models": None}}
+    sample = watched.builder.feed(line, arrived=0.0, stream="one")
+    assert sample is not None
+    assert sample.servers[0].models == ()
+    watched.droplet.sent = None
+    model.execute(1)
+    assert watched.model().rps == 1.0, "two requests in the two seconds since it last answered"
+
+
 def test_one_more_restart_by_the_unit_s_own_count_is_a_restart() -> None:
     watched = Watched(
         FakeDroplet(models={"echo": FakeModel()}, server={"how": "docker", "state": "ready", "restarts": 1})

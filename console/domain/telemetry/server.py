@@ -110,9 +110,15 @@ def _default(sample: ServerSample) -> str:
 def _models(
     now: Document, memory: ServerMemory, mono: float, gap: str | None, reasons: Reasons, pointer: str, place: str
 ) -> tuple[ModelSample, ...]:
-    """Every version of every model, by name and version; what is not there any more is forgotten."""
+    """Every version of every model, by name and version; what is not there any more is forgotten.
+
+    A server that did not tell its models at all (no answer in time, say) has not lost them: the next windows
+    reach back to when it last did, unless it is another process by then.
+    """
+    if "models" not in now:
+        return ()
     metrics = None if "metrics" in now else reasons.of(place, "metrics")
-    found: Mapping[str, Mapping[str, Document]] = now.get("models", NOTHING)
+    found: Mapping[str, Mapping[str, Document]] = now["models"]
     samples: list[ModelSample] = []
     remembered: dict[tuple[str, str], Memory] = {}
     for name in sorted(found):
