@@ -189,7 +189,8 @@ def test_a_machine_goes_down_and_comes_back_with_what_was_written(fresh_machine:
     machine.kill()
     assert not machine.running
     machine.boot()
-    assert ssh(machine, "root", "cat /root/kept").stdout == "yes"
+    kept = ssh(machine, "root", "cat /root/kept")
+    assert (kept.stdout, kept.stderr) == ("yes", "")
 
 
 def test_nothing_of_a_machine_outlives_its_systemd_nspawn(fresh_machine: MachineMaker) -> None:
@@ -202,10 +203,9 @@ def test_nothing_of_a_machine_outlives_its_systemd_nspawn(fresh_machine: Machine
 
 
 def processes_with(*arguments: str) -> list[int]:
-    listed = subprocess.run(["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines()[
-        1:
-    ]
-    return [int(line.split()[0]) for line in listed if set(arguments) <= set(line.split()[1:])]
+    command = ["ps", "-ww", "-e", "-o", "pid=,args="]
+    lines = [line.split() for line in subprocess.run(command, capture_output=True, text=True).stdout.splitlines()]
+    return [int(line[0]) for line in lines if set(arguments) <= set(line[1:])]
 
 
 def test_it_can_reboot_itself(fresh_machine: MachineMaker) -> None:
