@@ -101,8 +101,12 @@ class TritonUnit:
         return int(shown.stdout)
 
     def touch(self, model: str) -> None:
-        """Make a model's files newer: without that a load of a loaded model changes nothing and answers 200."""
-        (self.models / model / "config.pbtxt").touch()
+        """Make a model's files newer: without that a load of a loaded model changes nothing and answers 200.
+
+        A newer config.pbtxt with the same content is not enough: 2.51.0 then says that it loaded, and does not.
+        """
+        for file in (self.models / model / "1").iterdir():
+            file.touch()
 
     def journal(self) -> str:
         """What it wrote."""
