@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.domain.telemetry.sample import GpuSample, ModelSample, Sample, ServerSample
-from console.settings.schema import Thresholds
+from console.domain.thresholds import Thresholds
 
 _WELL = frozenset({"ready"})
 _BY_INTENT = frozenset({"", "unloaded"})
 """Reasons with which Triton's index lists a model that somebody unloaded, or never loaded."""
+
+_LITTLE_ACTIVITY = 10.0
+"""Percent of utilisation."""
 
 
 def problems(sample: Sample) -> list[str]:
@@ -30,6 +33,7 @@ def advice(sample: Sample, thresholds: Thresholds) -> list[str]:
         )
     waiting = any((model.pending or 0) > 0 for server in sample.servers for model in server.models)
     for gpu in sample.gpus:
+        found += _preallocated(gpu, thresholds)
         if gpu.dram_percent is None:
             continue
         if gpu.dram_percent > thresholds.dram_high_percent:
@@ -43,6 +47,18 @@ def advice(sample: Sample, thresholds: Thresholds) -> list[str]:
                 f"{thresholds.dram_low_percent:g} % while requests wait: the batch may be too small"
             )
     return found
+
+
+def _preallocated(gpu: GpuSample, thresholds: Thresholds) -> list[str]:
+    if not gpu.memory_total or gpu.memory_used is None or gpu.utilization_percent is None:
+        return []
+    used = 100 * gpu.memory_used / gpu.memory_total
+    if used <= thresholds.memory_high_percent or gpu.utilization_percent >= _LITTLE_ACTIVITY:
+        return []
+    return [
+        f"GPU {gpu.index}: {used:.0f} % of its memory is held with little activity: "
+        "most likely a framework's preallocated pool, and no fault"
+    ]
 
 
 def _server(server: ServerSample) -> Iterator[str]:

@@ -17,6 +17,14 @@ _MAX_ANSWER = 4096
 _Answer = TypeVar("_Answer")
 
 
+_TRUST = {
+    "yes": HostKeyAnswer.ALWAYS,
+    "once": HostKeyAnswer.ONCE,
+    "no": HostKeyAnswer.REFUSE,
+    "": HostKeyAnswer.REFUSE,
+}
+
+
 class TerminalPrompter:
     """Asks on the terminal, one question at a time whatever thread asks; what is typed is kept nowhere here."""
 
@@ -47,7 +55,7 @@ class TerminalPrompter:
                 self._write("\n")
 
     def host_key(self, question: HostKeyQuestion) -> HostKeyAnswer:
-        """Show the fingerprint; "always", "once", the fingerprint itself, or anything else to refuse."""
+        """Show the fingerprint; "yes", "once", the fingerprint itself, "no" or nothing; else ask again."""
         kind = question.key_type.removeprefix("ssh-").upper()
         lines = [
             f"The host key of {question.host} is not known.",
@@ -55,18 +63,18 @@ class TerminalPrompter:
         ]
         if question.other_types:
             lines.append(f"Keys of other types are known for it ({', '.join(question.other_types)}): be careful.")
-        lines.append(
-            "Compare it with what the machine's owner says. Trust it? [always/once/No, or the fingerprint] "
-        )
+        lines.append("Compare it with what the droplet's own console shows. Trust it? (yes/once/no/fingerprint) ")
 
         def ask() -> HostKeyAnswer:
-            answer = self._read("\n".join(lines), echo=True)
-            if answer is None:
-                return HostKeyAnswer.REFUSE
-            word = answer.strip()
-            if word == question.fingerprint or word.lower() == "always":
-                return HostKeyAnswer.ALWAYS
-            return HostKeyAnswer.ONCE if word.lower() == "once" else HostKeyAnswer.REFUSE
+            words = "\n".join(lines)
+            while (answer := self._read(words, echo=True)) is not None:
+                word = answer.strip()
+                if word == question.fingerprint:
+                    return HostKeyAnswer.ALWAYS
+                if word.lower() in _TRUST:
+                    return _TRUST[word.lower()]
+                words = "Type yes (for good), once, no, or the fingerprint: "
+            return HostKeyAnswer.REFUSE
 
         return self._alone(ask)
 

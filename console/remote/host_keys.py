@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from console.domain.telemetry.text import printable
-from console.remote import host_key_words, known_hosts, ssh_certificate, ssh_wire
+from console.remote import failures, host_key_words, known_hosts, ssh_certificate, ssh_wire
 from console.remote.errors import FailureKind, RemoteError
 from console.remote.known_hosts import Finding, Marker, Verdict
 from console.remote.known_hosts_store import KnownHostsStore, bare_name, lookup_name
@@ -140,9 +140,10 @@ class HostKeys:
         if target.strict_host_key_checking == "accept-new":
             answer = HostKeyAnswer.ALWAYS
         elif target.strict_host_key_checking == "ask":
-            label = target.name if target.name in target.address else f"{target.name}, {target.address}"
             answer = prompter.host_key(
-                HostKeyQuestion(label, ssh_wire.key_type(blob), ssh_wire.fingerprint(blob), finding.other_types)
+                HostKeyQuestion(
+                    failures.who(target), ssh_wire.key_type(blob), ssh_wire.fingerprint(blob), finding.other_types
+                )
             )
         if answer is HostKeyAnswer.REFUSE:
             raise host_key_words.unknown(target, blob, doubt, self._store.about(target).notes)

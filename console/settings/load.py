@@ -6,11 +6,12 @@ import re
 
 import yaml
 
+from console.domain.thresholds import Thresholds
 from console.settings import nodes
 from console.settings.errors import Mistake, SettingsError
 from console.settings.nodes import Read, Reader
 from console.settings.paths import Place
-from console.settings.schema import COLOURS, COMMANDS, Droplet, Server, Settings, Sudo, Thresholds
+from console.settings.schema import COLOURS, COMMANDS, Droplet, Server, Settings, Sudo
 
 MAX_BYTES = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -131,6 +132,7 @@ THRESHOLD_KEYS: dict[str, Read] = {
     "dram_low_percent": _PERCENT,
     "dram_high_percent": _PERCENT,
     "cpu_high_percent": _PERCENT,
+    "memory_high_percent": _PERCENT,
 }
 DROPLET_KEYS: dict[str, Read] = {
     "host": nodes.text(

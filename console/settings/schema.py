@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from console.domain.thresholds import Thresholds
+
 COMMANDS = (
     "changes",
     "config",
@@ -94,18 +96,6 @@ class Droplet:
         if self.port is not None:
             host = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
         return f"{self.user}@{host}" if self.user else host
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Where advice begins, in percent (DESIGN.md 1)."""
-
-    dram_low_percent: float = 30.0
-    """DRAM throughput below this with requests waiting: the batch is too small."""
-    dram_high_percent: float = 80.0
-    """Above this the bandwidth is saturated."""
-    cpu_high_percent: float = 70.0
-    """Above this the preprocessing holds the GPU back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from console.cli.render.gpus import gpu_lines
 from console.cli.render.servers import server_lines
 from console.cli.render.text import wrap
 from console.domain.telemetry.sample import HostSample, Sample
+from console.domain.thresholds import Thresholds
 from console.remote.errors import RemoteError
-from console.settings.schema import Droplet, Thresholds
+from console.settings.schema import Droplet
 
 
 def picture(droplet: Droplet, sample: Sample, thresholds: Thresholds, output: Output) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from console.domain.thresholds import Thresholds
 from console.settings import load, schema
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.yaml"
@@ -44,7 +45,7 @@ def test_every_key_is_documented_and_every_documented_key_exists() -> None:
 
 def test_the_example_shows_the_defaults_where_there_are_any() -> None:
     settings = load.parse(EXAMPLE.read_text(encoding="utf-8"), str(EXAMPLE))
-    assert settings.thresholds == schema.Thresholds()
+    assert settings.thresholds == Thresholds()
     assert settings.interval == schema.Settings().interval
 
 
@@ -54,5 +55,5 @@ def test_keys_and_fields_are_the_same() -> None:
 
     assert fields(schema.Settings) - {"file"} == set(load.SETTINGS_KEYS)
     assert fields(schema.Droplet) - {"name"} == set(load.DROPLET_KEYS)
-    assert fields(schema.Thresholds) == set(load.THRESHOLD_KEYS)
+    assert fields(Thresholds) == set(load.THRESHOLD_KEYS)
     assert fields(schema.Server) == set(load.SERVER_KEYS)
