@@ -23,7 +23,7 @@ LIMIT = 16 << 20
 _RESET = struct.pack("ii", 1, 0)
 
 
-class PreciseSelector(selectors.EpollSelector):
+class PreciseSelector(selectors.DefaultSelector):
     """epoll counts whole milliseconds and rounds up, which a delay would show; this sleeps out the rest."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
