@@ -20,6 +20,8 @@ INTERVAL = 1.0
 SHORTEST = 0.1
 FULL_EVERY = 30
 SLOW_EVERY = 10
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Goes on while the machine sleeps; only Linux has it."""
 
 
 def main(call: Call) -> None:
@@ -89,7 +91,7 @@ class Stream:
             BrokenPipeError: nobody reads any more.
         """
         now = time.time()
-        mono = time.clock_gettime(time.CLOCK_BOOTTIME)
+        mono = time.clock_gettime(CLOCK)
         document = self._take(mono)
         if self._level:
             trim(document, self._level)
@@ -117,12 +119,13 @@ class Stream:
             servers = self._triton.look(tick=tick, slow=slow)
         except Exception as error:
             trouble = error
+        # Counters first, while the line's clock is true for them: a driver may take its time.
         self._host.read(document, unavailable, slow=slow)
-        self._gpus.read(document, unavailable, tick=tick, slow=slow, now=mono, servers=servers)
         try:
             self._triton.read(document, unavailable, tick=tick, slow=slow)
         except Exception as error:
             trouble = error
+        self._gpus.read(document, unavailable, tick=tick, slow=slow, now=mono, servers=servers)
         if trouble is not None:
             # A mistake of ours in what is said about Triton shall not take the GPUs' and the host's figures away.
             unavailable["/servers"] = cut(f"the look for Triton failed: {type(trouble).__name__}: {trouble}")

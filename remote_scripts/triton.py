@@ -11,6 +11,7 @@ from remote_scripts.call import Call
 from remote_scripts.loopback import drive
 from remote_scripts.triton_branch import Budget, write_server
 from remote_scripts.triton_find import SERVERS, Finder
+from remote_scripts.triton_poll import Poll
 from remote_scripts.triton_server import Server
 from remote_scripts.units import UnitState, show
 
@@ -55,13 +56,18 @@ class TritonCollector:
             unavailable["/servers"] = f"{self._finder.left_out} more servers are left out: {SERVERS} is the most"
 
     def _poll(self, servers: Sequence[Server], tick: int, slow: bool) -> None:
-        asked = [server for server in servers if server.endpoints is not None and (server.pid or server.listed)]
-        prompt = [server for server in asked if not server.poll.late or tick % RETRY_EVERY == 0]
-        late = [server for server in asked if server not in prompt]
-        for group, patience in ((prompt, PATIENCE), (late, IMPATIENCE)):
-            chains = [s.poll.chain(s.endpoints, slow=slow) for s in group if s.endpoints is not None]
-            if chains:
-                drive(chains, monotonic() + patience)
+        asked = [
+            (server.poll, server.endpoints, server.poll.reading.late and tick % RETRY_EVERY != 0)
+            for server in servers
+            if server.endpoints is not None and (server.pid is not None or server.listed)
+        ]
+        for hurried, patience in ((False, PATIENCE), (True, IMPATIENCE)):
+            group = [(poll, endpoints) for poll, endpoints, late in asked if late is hurried]
+            deadline = monotonic() + patience
+            for begin in (Poll.begin, Poll.ask_configs):
+                chains = [chain for poll, endpoints in group for chain in begin(poll, endpoints, slow=slow)]
+                if chains:
+                    drive(chains, deadline)
 
     def _must_ask(self, tick: int, slow: bool) -> bool:
         """Whether systemd is asked: only where its answer may be new, for it costs a process."""
@@ -75,7 +81,7 @@ class TritonCollector:
                 unsettled = state.active not in _SETTLED if state is not None else server.unit_problem is None
                 if server.doubt or slow or unsettled:
                     return True
-            elif tick > 0 and (server.doubt or (server.poll.was_ready and _refuses(server))):
+            elif tick > 0 and server.doubt:
                 return True
         return False
 
@@ -97,8 +103,3 @@ class TritonCollector:
             elif server.unit in answer:
                 server.unit_state, server.unit_problem = answer[server.unit], None
         self._asked = []
-
-
-def _refuses(server: Server) -> bool:
-    health = server.poll.reading.health
-    return health is not None and health.failure == "refused"

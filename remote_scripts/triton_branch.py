@@ -60,11 +60,11 @@ def write_server(server: Server, document: dict[str, Any], unavailable: dict[str
     if server.pid is None and not server.listed:
         unavailable[f"{at}/models"] = f"Triton is {state}"
         return
+    reading = server.poll.reading
     if server.poll.version is not None:
         branch["version"] = server.poll.version
-    reading = server.poll.reading
-    if "version" in reading.reasons:
-        unavailable[f"{at}/version"] = cut(reading.reasons["version"])
+    elif server.poll.version_reason is not None:
+        unavailable[f"{at}/version"] = cut(server.poll.version_reason)
     if reading.index is None and reading.statistics is None and reading.metrics is None:
         unavailable[f"{at}/models"] = cut(f"Triton is {state}: {reason}" if reason else f"Triton is {state}")
         return
@@ -102,7 +102,7 @@ class _Models:
     def __init__(
         self, server: Server, branch: dict[str, Any], unavailable: dict[str, str], at: str, budget: Budget
     ) -> None:
-        self._configs = server.poll.configs
+        self._configs = server.poll.configs.known
         self._reading: Reading = server.poll.reading
         self._metrics = server.poll.reading.metrics or Metrics()
         self._branch = branch

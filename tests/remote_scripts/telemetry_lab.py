@@ -32,7 +32,7 @@ class LabStream:
         ticks: by arrival, each with the whole document.
     """
 
-    def __init__(self, machine: Machine, **request: Any) -> None:
+    def __init__(self, machine: Machine, *, user: str = "", **request: Any) -> None:
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
             for file in sorted(SCRIPTS.glob("*.py")):
@@ -40,8 +40,9 @@ class LabStream:
         machine.run(["mkdir", "-p", FOLDER])
         machine.run(["tar", "-x", "-C", FOLDER], packed.getvalue())
         self.ticks: list[dict[str, Any]] = []
+        name = f"{machine.name}-{user}" if user else machine.name
         self._process = subprocess.Popen(
-            ["ssh", "-F", str(machine.ssh_config), machine.name, f"exec python3 -I -S -c {shlex.quote(START)}"],
+            ["ssh", "-F", str(machine.ssh_config), name, f"exec python3 -I -S -c {shlex.quote(START)}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

@@ -98,6 +98,29 @@ def test_a_restricted_one_and_one_by_hand_side_by_side(lab_machine: Machine, tri
         stream.state("triton-8100", "dead", seconds=3)
 
 
+def test_who_is_not_root_sees_the_same_server(lab_machine: Machine, triton: TritonUnit) -> None:
+    triton.start()
+    with LabStream(lab_machine, user="plain") as stream:
+        told = stream.state("triton", "ready", seconds=10)
+        assert (told["how"], told["unit"]) == ("unit", "triton.service")
+        assert told["models"]["echo"]["1"]["success"] == 0
+        restarts = stream.until(lambda found: "restarts" in found["servers"]["triton"], seconds=5)
+        assert restarts["servers"]["triton"]["restarts"] == 0
+
+
+def test_the_newer_release(lab_trixie: Machine) -> None:
+    unit = install(lab_trixie, Options(load=("echo",)), name="triton")
+    try:
+        with LabStream(lab_trixie) as stream:
+            stream.state("triton", "stopped", seconds=5)
+            unit.start()
+            assert stream.state("triton", "ready")["unit"] == "triton.service"
+            unit.stop()
+            stream.state("triton", "stopped", seconds=5)
+    finally:
+        unit.remove()
+
+
 IMAGE = (
     "tar -C / -c --exclude=./var/lib/docker --exclude=./proc --exclude=./sys --exclude=./var/cache . "
     "| docker import - lab/tritonserver:1"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from remote_scripts.triton import PATIENCE, TritonCollector
-from remote_scripts.triton_poll import quote
+from remote_scripts.triton_configs import quote
 from tests.remote_scripts.fake_droplet import UNIT_CGROUP, FakeDroplet
 from tests.remote_scripts.replayed_triton import DATA, ReplayedTriton
 from tests.remote_scripts.scripted_server import respond
@@ -76,15 +76,23 @@ def test_the_first_tick_tells_all_that_needs_no_second(watched: Watched) -> None
 
 def test_statistics_and_metrics_are_read_one_right_after_the_other(watched: Watched) -> None:
     watched.tick()
-    paths = watched.triton.paths
-    assert paths[paths.index("/v2/models/stats") + 1] == "/metrics"
+    paths = [path for path in watched.triton.paths if path in ("/v2/models/stats", "/metrics")]
+    assert paths == ["/v2/models/stats", "/metrics"]
+    assert not any(
+        path.endswith("/config") for path in watched.triton.paths[: watched.triton.paths.index("/metrics")]
+    )
 
 
 def test_configs_are_read_once_and_again_after_a_reload(watched: Watched) -> None:
     watched.tick()
     assert "/v2/models/echo/versions/1/config" in watched.triton.paths
     watched.tick()
-    assert watched.triton.paths == ["/v2/health/ready", "/v2/repository/index", "/v2/models/stats", "/metrics"]
+    assert sorted(watched.triton.paths) == [
+        "/metrics",
+        "/v2/health/ready",
+        "/v2/models/stats",
+        "/v2/repository/index",
+    ]
     watched.triton.folder = "reloaded"
     watched.tick()
     assert "/v2/models/echo/versions/1/config" in watched.triton.paths
@@ -200,6 +208,16 @@ def test_one_that_hangs_takes_little_of_a_tick(watched: Watched) -> None:
     assert time.monotonic() - began < PATIENCE
     watched.triton.broken.clear()
     assert watched.tick()["state"] == "ready"
+
+
+def test_statistics_that_hang_leave_the_state(watched: Watched) -> None:
+    watched.triton.broken["/v2/models/stats"] = None
+    branch = watched.tick()
+    assert (branch["state"], branch["version"]) == ("ready", "2.51.0")
+    assert "its statistics" in watched.unavailable[f"{AT}/models"]
+    began = time.monotonic()
+    watched.tick()
+    assert time.monotonic() - began < PATIENCE
 
 
 def test_metrics_that_hang_leave_the_statistics(watched: Watched) -> None:

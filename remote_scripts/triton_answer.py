@@ -1,0 +1,32 @@
+"""Requests to Triton's endpoints, and in words why an answer brought nothing."""
+
+from __future__ import annotations
+
+from remote_scripts.loopback import Answer, Request
+from remote_scripts.triton_address import Endpoint
+from remote_scripts.triton_json import error_text
+
+
+def get(endpoint: Endpoint, path: str, *, keep: bool = False) -> Request:
+    """A GET; ``keep`` where another request to the same endpoint follows in the chain."""
+    return Request(endpoint.address, path, keep=keep, connect=endpoint.connect)
+
+
+def body_of(answer: Answer, what: str) -> bytes:
+    """The body of an answer.
+
+    Args:
+        answer: to a request.
+        what: was asked for, as in "its statistics".
+
+    Raises:
+        ValueError: there is none; the text says why, after "n/a, because".
+    """
+    if answer.failure:
+        raise ValueError(f"Triton was asked for {what}: {answer.reason}")
+    if answer.status == 200:
+        return answer.body
+    message = error_text(answer.body)
+    if answer.status == 403:
+        raise ValueError(f"Triton restricts access to {what} (403{': ' + message if message else ''})")
+    raise ValueError(f"Triton answered {answer.status} when asked for {what}{': ' + message if message else ''}")
