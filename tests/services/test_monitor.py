@@ -8,8 +8,8 @@ from queue import Empty, Queue
 
 import pytest
 
+from console.remote import backoff
 from console.remote.errors import FailureKind, RemoteError
-from console.services import monitor
 from console.services.link import Event, Phase
 from console.services.monitor import Monitor
 
@@ -68,7 +68,7 @@ class Watched:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitor.backoff, "delay", lambda failures, **_: None if _["error"].needs_a_person else 0.01)
+    monkeypatch.setattr(backoff, "delay", lambda failures, **_: None if _["error"].needs_a_person else 0.01)
 
 
 def test_samples_come_and_the_line_is_live() -> None:
