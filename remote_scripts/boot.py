@@ -11,6 +11,7 @@ import json
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib.machinery import ModuleSpec
@@ -20,6 +21,7 @@ from types import CodeType
 
 MARK = "\x01droplet-console/1 "
 KEPT_VERSIONS = 2
+LEFT_BEHIND = 3600.0
 ROOT_BASE = "/var/lib/droplet-console"
 USER_BASE = "~/.cache/droplet-console"
 
@@ -122,11 +124,18 @@ def unpack(files: Mapping[str, bytes], base: Path, bundle: str) -> Path:
                 raise
     finally:
         remove(fresh)
-    versions = sorted(folder.iterdir(), key=lambda path: path.lstat().st_mtime, reverse=True)
-    for path in versions[KEPT_VERSIONS:]:
+    forget_old(folder, target)
+    return target
+
+
+def forget_old(folder: Path, target: Path) -> None:
+    """Remove all but the last versions, and what an unpacking that was killed left behind."""
+    entries = sorted(folder.iterdir(), key=lambda path: path.lstat().st_mtime, reverse=True)
+    versions = [path for path in entries if not path.name.startswith(".new-")]
+    left = [path for path in entries if path not in versions and path.lstat().st_mtime < time.time() - LEFT_BEHIND]
+    for path in [*versions[KEPT_VERSIONS:], *left]:
         if path != target:
             remove(path)
-    return target
 
 
 class Memory(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):

@@ -1,4 +1,4 @@
-"""The streams of one command over an SSH channel, and how many of them a login may have at once."""
+"""The streams of one command over an SSH channel."""
 
 from __future__ import annotations
 
@@ -11,50 +11,11 @@ from console.remote.errors import FailureKind, RemoteError
 from console.remote.process import Exit
 from console.remote.transport import Chunk, Source
 
-AT_ONCE = 8
-"""Channels per login: sshd's MaxSessions is 10 by default, and the rest is for a person's own."""
-
 _CHUNK = 1 << 16
 _PIECE = 1 << 15
 _SETTLE = 0.1
-
-
-class Slots:
-    """Counts the channels of one login; waiting for a free one counts against the caller's deadline."""
-
-    def __init__(self, host: str, count: int = AT_ONCE) -> None:
-        self._host = host
-        self._free = count
-        self._closed = False
-        self._condition = threading.Condition()
-
-    def take(self, deadline: float) -> None:
-        """Take a slot, by ``deadline`` on the monotonic clock.
-
-        Raises:
-            RemoteError: COMMAND_TIMED_OUT, or LOST where the login was closed meanwhile.
-        """
-        with self._condition:
-            while self._free == 0 and not self._closed:
-                if not self._condition.wait(max(0.0, deadline - time.monotonic())):
-                    raise RemoteError(
-                        FailureKind.COMMAND_TIMED_OUT, f"{self._host}: all {AT_ONCE} channels stayed in use"
-                    )
-            if self._closed:
-                raise RemoteError(FailureKind.LOST, f"{self._host}: the connection is closed")
-            self._free -= 1
-
-    def give(self) -> None:
-        """Give a slot back."""
-        with self._condition:
-            self._free += 1
-            self._condition.notify()
-
-    def close(self) -> None:
-        """Wake all who wait, with LOST."""
-        with self._condition:
-            self._closed = True
-            self._condition.notify_all()
+"""Seconds in which a closed channel turns out to be a lost connection."""
+_BROKEN = paramiko_api.line_errors()
 
 
 class ChannelPipes:
@@ -107,7 +68,7 @@ class ChannelPipes:
                 return Chunk(Source.OUT, channel.recv(_CHUNK))
             if channel.recv_stderr_ready():
                 return Chunk(Source.ERR, channel.recv_stderr(_CHUNK))
-        except (OSError, EOFError):
+        except _BROKEN:
             return None
         return None
 
@@ -121,7 +82,7 @@ class ChannelPipes:
             return self._channel.send(bytes(data[:_PIECE]))
         except TimeoutError:
             return 0
-        except (OSError, EOFError) as error:
+        except _BROKEN as error:
             if reason := self.gone():
                 raise RemoteError(FailureKind.LOST, reason) from error
             raise BrokenPipeError("the command has ended") from error
@@ -130,7 +91,7 @@ class ChannelPipes:
         """See ``Pipes.end_input``."""
         try:
             self._channel.shutdown_write()
-        except (OSError, EOFError):
+        except _BROKEN:
             return  # there is nobody to tell
 
     def exit(self) -> Exit | None:
@@ -155,6 +116,6 @@ class ChannelPipes:
             return
         try:
             self._channel.close()
-        except (OSError, EOFError):
+        except _BROKEN:
             self._changed()  # closed all the same
         released()

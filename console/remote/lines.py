@@ -53,8 +53,8 @@ class LineReader:
         except zlib.error as error:
             raise ValueError(f"it sent no zlib stream: {error}") from error
         self._packed = self._inflate.unconsumed_tail
-        if not data and self._inflate.eof:
-            raise ValueError("its zlib stream ended")
+        if self._inflate.eof:
+            raise ValueError("its zlib stream ended")  # no script ends it, so what follows is not ours
         return data
 
     def _split(self, data: bytes) -> None:

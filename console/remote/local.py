@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from console.remote import shell
-from console.remote.channels import Slots
 from console.remote.errors import FailureKind, RemoteError
 from console.remote.process import Exit, ProcessOver
 from console.remote.refusals import printable
+from console.remote.slots import Slots
 from console.remote.transport import Chunk, Completed, Source
 
 _CHUNK = 1 << 16

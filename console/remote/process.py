@@ -117,13 +117,18 @@ class ProcessOver:
         with self._writing:
             if self._input_ended:
                 raise BrokenPipeError(f"{self._host}: the command's input was closed")
-            rest = memoryview(shell.frame(data) if self._guard else data)
-            while rest:
-                moment = self._pipes.moment()
-                sent = self._send(rest)
-                rest = rest[sent:]
-                if rest and (not sent or time.monotonic() > deadline):
-                    self._wait(moment, deadline, "the input was not taken", sending=True)
+            rest = whole = memoryview(shell.frame(data) if self._guard else data)
+            try:
+                while rest:
+                    moment = self._pipes.moment()
+                    sent = self._send(rest)
+                    rest = rest[sent:]
+                    if rest and (not sent or time.monotonic() > deadline):
+                        self._wait(moment, deadline, "the input was not taken", sending=True)
+            except TimeoutError:
+                # In the middle of a frame nothing else can follow.
+                self._input_ended = len(rest) < len(whole)
+                raise
 
     def close_stdin(self) -> None:
         """See ``Process.close_stdin``.

@@ -6,16 +6,18 @@ import time
 from collections.abc import Sequence
 
 from console.remote import paramiko_api, shell
-from console.remote.channels import ChannelPipes, Slots
+from console.remote.channels import ChannelPipes
 from console.remote.errors import FailureKind, RemoteError
 from console.remote.login import Login
 from console.remote.process import ProcessOver
 from console.remote.refusals import printable
+from console.remote.slots import Slots
 from console.remote.transport import Completed
 
 _NO_SUCH_KIND = 3
 """Of a refused channel; every other code may mean too many sessions: sshd says "open failed" (2) at MaxSessions."""
 _RETRY_REFUSED = 0.25
+_BROKEN = paramiko_api.line_errors()
 
 
 class SshTransport:
@@ -63,7 +65,7 @@ class SshTransport:
         """See ``Transport.probe``."""
         try:
             return self._connection.ping(timeout)
-        except (TimeoutError, EOFError, OSError) as error:
+        except _BROKEN as error:
             why = self._lost() or f"the connection is lost: no answer for {timeout:g} s"
             self._end(why)
             raise RemoteError(FailureKind.LOST, f"{self._name}: {why}") from error
@@ -98,7 +100,7 @@ class SshTransport:
         pipes = ChannelPipes(channel, self._lost, self._slots.give)
         try:
             channel.start(shell.login_command(text))
-        except (OSError, EOFError) as error:
+        except _BROKEN as error:
             pipes.close()
             raise self._loss(error) from error
         return ProcessOver(pipes, self._name, guard=guard)
@@ -121,7 +123,7 @@ class SshTransport:
                 raise RemoteError(
                     FailureKind.COMMAND_TIMED_OUT, f"{self._name}: no channel could be opened in time"
                 ) from error
-            except (EOFError, OSError) as error:
+            except _BROKEN as error:
                 raise self._loss(error) from error
 
     def _loss(self, error: Exception) -> RemoteError:

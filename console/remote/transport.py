@@ -50,7 +50,7 @@ class Completed:
 
 
 class Process(Protocol):
-    """A running command. Both outputs are drained into one bounded buffer."""
+    """A running command. Its outputs wait in one bounded buffer; a slow reader holds the command up."""
 
     def read(self, timeout: float) -> Chunk | None:
         """The next bytes of either output.
@@ -60,20 +60,26 @@ class Process(Protocol):
 
         Raises:
             TimeoutError: Nothing came within ``timeout`` seconds. The process runs on.
-            RemoteError: LOST: the connection went.
+            RemoteError: LOST: the connection went. SHELL_REFUSED, STILL_BOOTING: the command never ran.
         """
 
     def write(self, data: bytes, timeout: float) -> None:
         """Send all of ``data`` to standard input.
 
+        A guarded command that closes its input and runs on is not noticed: what it does not take is dropped.
+
         Raises:
-            TimeoutError: The other side did not take it in time; how much it took is not known.
-            BrokenPipeError: The process closed its input or ended.
+            TimeoutError: The other side did not take it in time; how much it took is not known, and nothing more
+                can be written.
+            BrokenPipeError: The process ended, or its input was closed.
             RemoteError: LOST.
         """
 
     def close_stdin(self) -> None:
-        """Send the end of standard input. Calling it again does nothing."""
+        """Send the end of standard input; it waits a little where the other side takes nothing just now.
+
+        Calling it again does nothing.
+        """
 
     def wait(self, timeout: float) -> Completed:
         """The exit status, once the process ended; outputs that were not read are dropped and not in it.
@@ -84,9 +90,10 @@ class Process(Protocol):
         """
 
     def close(self) -> None:
-        """End the process if it runs (its input closes; then it is killed with its group), and free the channel.
+        """End the process if it runs, and free the channel. Returns at once; calling it again does nothing.
 
-        Returns at once; calling it again does nothing.
+        A guarded one gets SIGTERM with its whole group, and SIGKILL two seconds later; of one without guard only
+        the input ends.
         """
 
     def __enter__(self) -> Process: ...
@@ -108,7 +115,10 @@ class Transport(Protocol):
         """True once closed or lost."""
 
     def run(self, command: Sequence[str], *, stdin: bytes = b"", timeout: float, limit: int = 1 << 20) -> Completed:
-        """Run a command to its end. When the time is up it is ended there as well.
+        """Run a guarded command to its end. When the time is up it is ended there as well.
+
+        What it leaves behind in its process group ends with it; what shall live on needs a session or a unit of its
+        own.
 
         Args:
             command: The argument list.
@@ -117,19 +127,19 @@ class Transport(Protocol):
             limit: Bytes to keep of each output.
 
         Raises:
-            RemoteError: COMMAND_TIMED_OUT, LOST, or SHELL_REFUSED.
+            RemoteError: COMMAND_TIMED_OUT, LOST, SHELL_REFUSED or STILL_BOOTING.
         """
 
     def open(self, command: Sequence[str], *, timeout: float, guard: bool = True) -> Process:
-        """Start a command and return as soon as it was accepted.
+        """Start a command and return as soon as it was asked for; whether it was accepted shows in its output.
 
         Args:
             command: The argument list.
-            timeout: Seconds until it must have been accepted (waiting for a free channel included).
+            timeout: Seconds until it must have been asked for (waiting for a free channel included).
             guard: Wrap it so that it ends with its channel. False for what ends by itself at the end of its input.
 
         Raises:
-            RemoteError: As ``run``.
+            RemoteError: As ``run``; SHELL_REFUSED and STILL_BOOTING come from ``read`` and ``wait``.
         """
 
     def probe(self, timeout: float) -> float:

@@ -86,6 +86,9 @@ def test_input_that_is_not_taken_runs_into_the_time_limit(transport: Transport) 
         with pytest.raises(TimeoutError):
             process.write(b"x" * 30_000_000, 1.0)
         assert time.monotonic() - began < 10
+        with pytest.raises(BrokenPipeError):
+            process.write(b"x", 1.0)
+        process.close_stdin()
 
 
 def test_reading_nothing_runs_into_the_time_limit_and_goes_on(transport: Transport) -> None:

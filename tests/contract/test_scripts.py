@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -455,4 +454,3 @@ def test_a_bundle_does_not_depend_on_the_order_of_its_files() -> None:
 def test_the_boot_code_is_one_line() -> None:
     assert "\n" not in bundle.boot_line()
     assert len(bundle.boot_line()) < 16_384
-    assert os.linesep == "\n"
