@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 test: $(STAMP) lab-setup ## everything, on the lab droplet where it can be built
-	$(PYTEST) -m 'not lab and not slow' -n auto
+	$(PYTEST) -m 'not lab and not slow' -n auto --dist loadfile
 	$(PYTEST) -m 'lab and not slow'
 
 check: $(STAMP) ## ruff, format, mypy strict, import-linter, shellcheck
