@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from remote_scripts.call import Call
@@ -12,7 +12,8 @@ from remote_scripts.containers import Containers
 from remote_scripts.docker_store import DockerStore
 from remote_scripts.files import cut, read_bytes
 from remote_scripts.triton_address import find_endpoints, on_loopback
-from remote_scripts.triton_flags import Flags, is_triton, read_flags
+from remote_scripts.triton_flags import is_triton, read_flags
+from remote_scripts.triton_match import Origin, http_port, names, next_life_of, rank_of
 from remote_scripts.triton_poll import Poll
 from remote_scripts.triton_processes import ProcessStat, ProcessTable, namespace, read_arguments, read_stat
 from remote_scripts.triton_server import Server
@@ -67,15 +68,14 @@ class Finder:
         ended = [server for server in self.servers.values() if server.pid is not None and not self._lives(server)]
         for server in ended:
             self._end(server, now)
-            self._replace(server)
         if ended or now - self._looked >= _NEW_EVERY:
             self._looked = now
             self._adopt_all(self._table.look())
         if slow or tick == 1:
             self._add_units()
             self._add_containers()
-        self._follow_containers()
-        self._refresh_endpoints()
+        for server in self.servers.values():
+            self._refresh(server)
         self._forget(now)
 
     def pids(self) -> dict[int, str]:
@@ -97,16 +97,13 @@ class Finder:
         server.unit_state = None
         server.workers = set()
         server.poll = Poll()
-
-    def _replace(self, ended: Server) -> None:
-        """A server that was started by hand before its predecessor had ended takes over its name."""
-        if ended.how != "process":
-            return
-        for name, server in self.servers.items():
-            if server is not ended and server.how == "process" and _http_port(server) == _http_port(ended):
+        # One that was started by hand before its predecessor had ended takes over its name.
+        for name, other in self.servers.items():
+            by_hand = server.how == "process" and other.how == "process"
+            if other is not server and by_hand and http_port(other) == http_port(server):
                 del self.servers[name]
-                server.name = ended.name
-                self.servers[ended.name] = server
+                other.name = server.name
+                self.servers[server.name] = other
                 return
 
     def _adopt_all(self, pids: set[int]) -> None:
@@ -125,139 +122,81 @@ class Finder:
         arguments = read_arguments(self._proc, pid)
         if not is_triton(arguments):
             return
-        flags = read_flags(arguments)
-        cgroup = read_cgroup(self._proc, pid)
-        inside = container_of(cgroup)
-        unit = None if inside or self._foreign(pid) else unit_of(cgroup)
-        server = self._worker_of(pid, stat, flags, unit, inside)
-        if server is not None:
-            server.workers.add(pid)
+        origin = self._origin(pid, arguments)
+        first = rank_of(origin, pid, stat, self.servers.values(), self._proc)
+        if first is not None:
+            first.workers.add(pid)
             return
-        server = self._known_again(flags, unit, inside)
+        server = next_life_of(origin, self.servers.values())
         if server is None:
-            server = self._add(flags, unit, inside)
-            if server is None:
-                return
-        if server.listed:
-            server.how = "docker" if inside else "unit" if unit else "process"
-            server.unit, server.container = unit, self._container_name(inside) if inside else None
-            server.listed = False
-        server.pid, server.start, server.flags = pid, stat.start, flags
+            server = self._insert(Server(next(names(origin, self.servers)), origin.how))
+        elif server.listed:
+            server.how, server.listed = origin.how, False
+        if server is None:
+            return
+        server.unit, server.container, server.container_id = origin.unit, origin.container, origin.container_id
+        server.pid, server.start, server.flags = pid, stat.start, origin.flags
         server.started = self._started(stat)
         server.ended = None
         server.doubt = True
         server.poll = Poll()
-        if inside is not None:
-            server.container_id = inside[1]
-            server.docker = self._store.get(inside[1])
+        if server.container_id is not None:
+            server.docker = self._store.get(server.container_id)
         self._locate(server)
+
+    def _origin(self, pid: int, arguments: Sequence[str]) -> Origin:
+        cgroup = read_cgroup(self._proc, pid)
+        inside = container_of(cgroup)
+        if inside is None:
+            return Origin(read_flags(arguments), None if self._foreign(pid) else unit_of(cgroup), None, None)
+        runtime, identity = inside
+        stored = self._store.get(identity)
+        name = stored.name if stored is not None else self._containers.look({identity: runtime})[identity].name
+        runner = next((unit for unit, runs in self._unit_containers.items() if runs == name), None)
+        return Origin(read_flags(arguments), runner, name, identity)
 
     def _foreign(self, pid: int) -> bool:
         """Whether another systemd than this machine's started it: that of a container with an init of its own."""
         here, there = namespace(self._proc, "self", "pid"), namespace(self._proc, pid, "pid")
         return here is not None and there is not None and here != there
 
-    def _worker_of(
-        self, pid: int, stat: ProcessStat, flags: Flags, unit: str | None, inside: tuple[str, str] | None
-    ) -> Server | None:
-        """The server of which this is a further rank: mpirun starts one process a GPU, all alike."""
-        for server in self.servers.values():
-            if server.pid is None or server.flags != flags or pid == server.pid:
-                continue
-            other = read_stat(self._proc, server.pid)
-            same = server.unit == unit if inside is None else server.container_id == inside[1]
-            if same and other is not None and other.parent == stat.parent and stat.parent > 1:
-                return server
-        return None
-
-    def _known_again(self, flags: Flags, unit: str | None, inside: tuple[str, str] | None) -> Server | None:
-        """The server that this process is the next life of."""
-        candidates = [server for server in self.servers.values() if server.pid is None]
-        for server in candidates:
-            if server.listed and _http_port(server) == flags.http_port:
-                return server
-        if inside is not None:
-            name = self._container_name(inside)
-            found = [server for server in candidates if server.container == name]
-            found += [server for server in candidates if name in self._containers_of(server)]
-        elif unit is not None:
-            found = [server for server in candidates if server.unit == unit and server.container is None]
-        else:
-            found = [server for server in candidates if server.how == "process" and server.unit is None]
-            found = [server for server in found if _http_port(server) == flags.http_port]
-        same = [server for server in found if server.flags is None or _http_port(server) == flags.http_port]
-        return next(iter(same or found), None)
-
-    def _add(self, flags: Flags, unit: str | None, inside: tuple[str, str] | None) -> Server | None:
-        container = self._container_name(inside) if inside is not None else None
-        for runner, name in self._unit_containers.items():
-            if container is not None and name == container:
-                unit = runner
-        if unit is not None:
-            name = unit.removesuffix(".service")
-        else:
-            name = container or f"triton-{flags.http_port or flags.grpc_port or 0}"
-        how = "docker" if container is not None else "unit" if unit is not None else "process"
-        return self._insert(Server(name, how, unit=unit, container=container), flags)
-
-    def _insert(self, server: Server, flags: Flags | None) -> Server | None:
+    def _insert(self, server: Server) -> Server | None:
         server.name = cut(server.name)
-        if len(self.servers) >= SERVERS:
+        if len(self.servers) >= SERVERS or server.name in self.servers:
             if len(self._left_out) < 10 * SERVERS:
                 self._left_out.add(server.name)
             return None
-        for name in _names(server.name, flags):
-            if name not in self.servers:
-                server.name = name
-                self.servers[name] = server
-                return server
-        return None
-
-    def _container_name(self, inside: tuple[str, str]) -> str:
-        runtime, identity = inside
-        found = self._store.get(identity)
-        return found.name if found is not None else self._containers.look({identity: runtime})[identity].name
-
-    def _containers_of(self, server: Server) -> set[str]:
-        name = self._unit_containers.get(server.unit or "")
-        return {name} if name else set()
+        self.servers[server.name] = server
+        return server
 
     def _locate(self, server: Server) -> None:
-        if server.pid is None or server.flags is None:
-            return
-        published = server.docker.published if server.docker is not None else {}
-        contained = server.container_id is not None
-        server.endpoints = find_endpoints(self._proc, server.pid, server.flags, published, contained=contained)
+        if server.pid is not None and server.flags is not None:
+            published = server.docker.published if server.docker is not None else {}
+            contained = server.container_id is not None
+            server.endpoints = find_endpoints(self._proc, server.pid, server.flags, published, contained=contained)
 
-    def _refresh_endpoints(self) -> None:
-        """Where a server does not answer, look again where it listens: an address may be a name."""
-        for server in self.servers.values():
-            health = server.poll.reading.health
-            if server.pid is not None and health is not None and health.failure in ("refused", "unreachable"):
-                self._locate(server)
+    def _refresh(self, server: Server) -> None:
+        if server.container_id is not None:
+            server.docker = self._store.get(server.container_id)
+        health = server.poll.reading.health
+        if health is not None and health.failure in ("refused", "unreachable"):
+            self._locate(server)  # its address may be a name, and what that is shows once it listens
 
     def _add_units(self) -> None:
         """Units that start Triton and have no server yet: they do not run."""
         units = {server.unit for server in self.servers.values()}
         for unit, container in self._unit_containers.items():
-            if unit not in units:
-                how = "docker" if container else "unit"
-                self._insert(Server(unit.removesuffix(".service"), how, unit=unit), None)
+            name = unit.removesuffix(".service")
+            if unit not in units and name not in self.servers:
+                self._insert(Server(name, "docker" if container else "unit", unit=unit))
 
     def _add_containers(self) -> None:
         """Containers that start Triton and do not run, as far as Docker will start them again."""
         known = {server.container for server in self.servers.values()} | set(self._unit_containers.values())
         for container in self._store.all():
             wanted = container.triton and (container.restarting or container.policy != "no" or container.running)
-            if wanted and container.name not in known:
-                server = self._insert(Server(container.name, "docker", container=container.name), None)
-                if server is not None:
-                    server.container_id = container.id
-
-    def _follow_containers(self) -> None:
-        for server in self.servers.values():
-            if server.container_id is not None:
-                server.docker = self._store.get(server.container_id)
+            if wanted and container.name not in known and container.name not in self.servers:
+                self._insert(Server(container.name, "docker", container=container.name, container_id=container.id))
 
     def _started(self, stat: ProcessStat) -> float | None:
         """Unix seconds. Read once, for btime wavers by a second from read to read."""
@@ -275,41 +214,24 @@ class Finder:
         name = entry.get("name")
         if ports["http"] is None:
             return
-        server = Server(name if isinstance(name, str) and name else f"triton-{ports['http']}", "process")
-        server.flags = None
-        server.listed = True
+        server = Server(
+            name if isinstance(name, str) and name else f"triton-{ports['http']}", "process", listed=True
+        )
         server.endpoints = on_loopback(**ports)
-        self._insert(server, None)
+        self._insert(server)
 
     def _forget(self, now: float) -> None:
         for name, server in list(self.servers.items()):
-            if server.pid is not None or server.listed:
+            if server.pid is not None or server.listed or server.ended is None:
                 continue
-            gone = server.ended is not None and now - server.ended > REMEMBERED
             if server.unit is not None:
-                # Its files may be where they are not looked for: what systemd does not know any more is gone.
+                # Its file may be where none is looked for: what systemd does not know any more is gone.
                 state = server.unit_state
                 stays = server.unit in self._unit_containers or state is None or state.load != "not-found"
             else:
                 stays = server.docker is not None
-            if gone and not stays:
+            if not stays and now - server.ended > REMEMBERED:
                 del self.servers[name]
-
-
-def _names(name: str, flags: Flags | None) -> Iterator[str]:
-    yield name
-    if flags is not None and flags.http_port is not None and not name.endswith(f"-{flags.http_port}"):
-        yield f"{name}-{flags.http_port}"
-    for number in range(2, SERVERS + 2):
-        yield f"{name}-{number}"
-
-
-def _http_port(server: Server) -> int | None:
-    if server.flags is not None:
-        return server.flags.http_port
-    if server.endpoints is not None and server.endpoints.http is not None:
-        return server.endpoints.http.address[1]
-    return None
 
 
 def _port(value: object) -> int | None:
