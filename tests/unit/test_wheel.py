@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -63,4 +64,6 @@ def test_installed_wheel_runs_from_elsewhere(wheel: Path, tmp_path: Path) -> Non
     # The scripts are found in the installed package, not in the source tree: a first tick of this very machine.
     status = run(str(venv / "bin" / "droplet-console"), "status", "local", "--json")
     assert status.returncode in (0, 1), status.stderr
-    assert '"schema": "status/1"' in status.stdout
+    document = json.loads(status.stdout)
+    assert document["schema"] == "status/1"
+    assert document["droplets"][0]["host"]["hostname"]
