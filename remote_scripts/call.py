@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,7 +83,8 @@ class Call:
         """The absolute path of a program found in ``path`` by its plain name; None where there is none."""
         if "/" in name:
             raise ValueError(f"a tool is asked for by its plain name, not as {name!r}")
-        return shutil.which(name, path=os.pathsep.join(p for p in self.path if p.startswith("/")))
+        places = (Path(folder, name) for folder in self.path if folder.startswith("/"))
+        return next((str(place) for place in places if place.is_file() and os.access(place, os.X_OK)), None)
 
     def run(
         self,

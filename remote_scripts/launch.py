@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 import zlib
 from pathlib import Path
 from types import TracebackType
@@ -105,11 +104,15 @@ def _run(call: dict[str, Any], sink: Sink) -> int:
 
 
 def _message(error: BaseException) -> str:
+    import traceback  # only where it is needed: this process lives long
+
     return traceback.format_exception_only(type(error), error)[-1].strip()[:2000]
 
 
 def _where(trace: TracebackType | None) -> str:
     """File and line of the innermost frame that is ours."""
+    import traceback
+
     frames = traceback.extract_tb(trace)
     ours = [frame for frame in frames if "remote_scripts" in frame.filename] or frames
     if not ours:

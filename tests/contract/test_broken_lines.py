@@ -113,7 +113,7 @@ def test_closing_on_a_silent_line_takes_no_longer(reach: Reach, lab_machine: Mac
     line.stall()
     began = time.monotonic()
     transport.close()
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 3
 
 
 def test_the_threads_of_a_connection_end_with_it(reach: Reach, lab_machine: Machine) -> None:
@@ -129,11 +129,12 @@ def test_the_threads_of_a_connection_end_with_it(reach: Reach, lab_machine: Mach
 
 def test_a_command_costs_two_round_trips(reach: Reach, lab_machine: Machine, proxy: ProxyMaker) -> None:
     transport = reach(lab_machine, proxy=proxy(lab_machine, delay=0.25))
-    transport.run(["true"], timeout=20)
-    began = time.monotonic()
-    transport.run(["true"], timeout=20)
-    took = time.monotonic() - began
-    assert 1.0 <= took < 1.45  # a third would make it 1.5
+    took: list[float] = []
+    while min(took, default=9.0) >= 1.45 and len(took) < 5:  # a busy machine may add what it likes
+        began = time.monotonic()
+        transport.run(["true"], timeout=20)
+        took.append(time.monotonic() - began)
+    assert 1.0 <= min(took) < 1.45  # a third round trip would make it 1.5
 
 
 def test_no_bare_connection_is_ever_made(reach: Reach, lab_machine: Machine) -> None:

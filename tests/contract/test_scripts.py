@@ -18,6 +18,9 @@ from console.remote.scripts import open_script, run_script
 from console.remote.transport import Process, Transport
 from tests.contract.living import long_sleep, sleepers, wait_for
 
+PYENV = Path.home() / ".pyenv" / "versions"
+"""Where other Pythons may be on this machine."""
+
 SCRIPT = """
 import os, subprocess, sys, time
 
@@ -357,13 +360,10 @@ def elsewhere(local: Transport, pythons: Path) -> Transport:
     return OtherPath(local, pythons)  # type: ignore[return-value]
 
 
-OLD = "/usr/bin/env -u PYENV_VERSION {python}"
-
-
 def old_python() -> str:
-    """A real Python that is too old, or one that only says so."""
+    """A real Python that is too old, if there is one."""
     for version in ("3.6", "3.7", "3.8", "3.9"):
-        for found in sorted(Path("/root/.pyenv/versions").glob(f"{version}.*/bin/python3")):
+        for found in sorted(PYENV.glob(f"{version}.*/bin/python3")):
             return str(found)
     return ""
 
@@ -393,7 +393,7 @@ def test_a_python_that_is_too_old(elsewhere: Transport, pythons: Path, tmp_path:
 
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
 def test_every_python_that_is_supported(elsewhere: Transport, pythons: Path, tmp_path: Path, version: str) -> None:
-    found = sorted(Path("/root/.pyenv/versions").glob(f"{version}.*/bin/python3"))
+    found = sorted(PYENV.glob(f"{version}.*/bin/python3"))
     if not found:
         pytest.skip(f"no Python {version} on this machine")
     stand_in(pythons, f"python{version}", str(found[0]))
