@@ -167,13 +167,14 @@ class _Models:
         if statistics is not None:
             model.update(statistics)
             self._take_sizes(model)
-        if metrics is not None:
+        # The failures of an unloaded model stay on the page (core, ~MetricModelReporter): they are nobody's.
+        if metrics is not None and model["state"] in ("READY", "UNKNOWN"):
             model.update(metrics.fields)
             if metrics.in_flight:
                 model["in_flight_batching"] = True
         if model["state"] == "READY":
             self._explain_model(model, config, metrics, at)
-        else:
+        elif entry is not None:
             self._unavailable[at] = _NOT_READY
         return model
 

@@ -123,7 +123,8 @@ def test_an_unloaded_model_has_a_state_and_no_figures(watched: Watched) -> None:
     branch = watched.tick()
     flaky = branch["models"]["flaky"]["1"]
     assert (flaky["state"], flaky["reason"]) == ("UNAVAILABLE", "unloaded")
-    assert "success" not in flaky
+    assert flaky.keys() == {"state", "reason"}
+    assert "ready versions only" in watched.unavailable[f"{AT}/models/flaky/1"]
     assert branch["models"]["broken"]["1"]["reason"].startswith("Internal: FileNotFoundError")
 
 
@@ -150,6 +151,7 @@ def test_a_restricted_server(watched: Watched) -> None:
     assert "403" in watched.unavailable[f"{AT}/version"]
     # The metrics are not covered by the restriction: what they tell is told.
     assert branch["models"]["echo"]["1"]["metrics_success"] >= 0
+    assert f"{AT}/models/echo/1" not in watched.unavailable
 
 
 def test_restricted_statistics_leave_the_state_alone(watched: Watched) -> None:
