@@ -57,10 +57,13 @@ class Container:
         Path("/run/systemd/nspawn").mkdir(parents=True, exist_ok=True)
         groups = cgroup.make(self.name)
         self._ready = False
-        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         path = self._log.with_name("notify")
         path.unlink(missing_ok=True)
         self._notify.bind(str(path))
+        threading.Thread(
+            target=self._listen, args=(self._notify,), name=f"lab droplet {self.name} notify", daemon=True
+        ).start()
         environment = {**os.environ, "NOTIFY_SOCKET": str(path), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -78,7 +81,7 @@ class Container:
         while True:
             status = self._process.wait()
             with self._lock:
-                self._notify.close()
+                self._notify.shutdown(socket.SHUT_RDWR)  # ends its listener
                 if self._ending or status != REBOOTED:
                     return
                 self._start()
@@ -121,18 +124,21 @@ class Container:
             if not self.running:
                 raise RuntimeError(f"lab droplet {self.name} ended instead of booting:\n{self.console()}")
             with self._lock:
-                if self.boots >= boots and self._is_ready():
+                if self.boots >= boots and self._ready:
                     return
             time.sleep(POLL)
         raise RuntimeError(f"lab droplet {self.name} is not up after {timeout} s:\n{self.console()}")
 
-    def _is_ready(self) -> bool:
-        try:
-            while not self._ready:
-                self._ready = b"READY=1" in self._notify.recv(4096).split(b"\n")
-        except OSError:  # nothing yet, or it just ended
-            return False
-        return True
+    def _listen(self, notify: socket.socket) -> None:
+        """Read all that systemd inside has to say, as long as it runs.
+
+        Where nobody reads, the eleventh message (net.unix.max_dgram_qlen) blocks systemd-nspawn and, behind it, the
+        droplet's process 1: every reload of units is a message or two.
+        """
+        with notify:
+            while message := notify.recv(4096):
+                if notify is self._notify and b"READY=1" in message.split(b"\n"):
+                    self._ready = True
 
     def console(self) -> str:
         """The last lines of its console."""

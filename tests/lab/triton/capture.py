@@ -1,6 +1,6 @@
 """Makes the captured answers in tests/data/triton anew, from the real server on a lab droplet.
 
-    python -m tests.lab.triton.capture [working] [responses] [summaries] [restricted] [polling] [starting]
+    python -m tests.lab.triton.capture [working] [responses] [series] [summaries] [restricted] [polling] [starting]
 
 Unit tests parse these; nobody writes them by hand, and tests that name a captured figure follow. One folder a
 moment, one file an answer: JSON and text as they came, and ``{"status", "body"}`` for what was not a 200.
@@ -136,6 +136,14 @@ def responses(machine: Machine) -> None:
     snapshot("responses", unit.api)
 
 
+def series(machine: Machine) -> None:
+    """A model with metrics of its own, a hostile label among them."""
+    unit = server(machine, "series", Options(repository="/models-m", load=("series",)), ["series"])
+    unit.start()
+    send(unit.api, "series", 5, 1)
+    snapshot("series", unit.api)
+
+
 def summaries(machine: Machine) -> None:
     """Latency summaries on: before the first request, and after 200."""
     options = Options(repository="/models-s", load=("echo", "cached"), summaries=True, cache_bytes=1 << 20)
@@ -187,7 +195,7 @@ def starting(machine: Machine) -> None:
     snapshot("failed_start", unit.api)
 
 
-PARTS = (working, responses, summaries, restricted, polling, starting)
+PARTS = (working, responses, series, summaries, restricted, polling, starting)
 
 
 def main(names: Sequence[str]) -> None:

@@ -82,10 +82,8 @@ class Engine:
         sequence.last = now
         sequence.tokens += 1
         step.generated_tokens += 1
-        sequence.send(sequence.tokens)
         if sequence.tokens >= sequence.wanted:
             step.request_s.append(now - sequence.arrived)
-            sequence.finish()
 
     def loop(self) -> None:
         """Steps until closed."""
@@ -96,11 +94,20 @@ class Engine:
             step.held_tokens = sum(one.prompt + one.tokens for one in self.running)
             self.publish(step)
             time.sleep(self.step_s)
-            done = Step()
-            for sequence in self.running:
-                self.advance(sequence, done)
-            self.running = [one for one in self.running if one.tokens < one.wanted]
-            with self.changed:
-                done.running, done.waiting = len(self.running), len(self.waiting)
-            done.held_tokens = sum(one.prompt + one.tokens for one in self.running)
-            self.publish(done)
+            stepped = self.running
+            self.publish(self.finish_step())  # before the answers: who has one finds it counted
+            for sequence in stepped:
+                sequence.send(sequence.tokens)
+                if sequence.tokens >= sequence.wanted:
+                    sequence.finish()
+
+    def finish_step(self) -> Step:
+        """Count a token for every running request, and drop those that have all they wanted."""
+        step = Step()
+        for sequence in self.running:
+            self.advance(sequence, step)
+        self.running = [one for one in self.running if one.tokens < one.wanted]
+        with self.changed:
+            step.running, step.waiting = len(self.running), len(self.waiting)
+        step.held_tokens = sum(one.prompt + one.tokens for one in self.running)
+        return step
