@@ -117,6 +117,11 @@ class Watched:
         self.until(right, seconds, time.monotonic() if since is None else since)
         return found[0]
 
+    def forget(self) -> None:
+        """Drop all that was said so far."""
+        with self._changed:
+            self._events.clear()
+
     def _read(self) -> None:
         while not self._over:
             event = self._fleet.events(0.5)
