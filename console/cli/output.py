@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from console.cli.render.text import plain_ascii
+from console.domain.words.cells import plain_ascii
 
 _SGR = {
     "bold": "1",

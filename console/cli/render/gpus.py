@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from console.cli.output import Output
-from console.cli.render import figures as form
-from console.cli.render.figures import NA, Figures
 from console.cli.render.table import table
-from console.cli.render.text import wrap
 from console.domain.telemetry.sample import GpuHolder, GpuSample, Sample
+from console.domain.words import figures as form
+from console.domain.words.cells import wrap
+from console.domain.words.figures import NA, Figures
 
 _HEADING = ("GPU", "UTIL", "DRAM", "GB/s", "MEMORY GiB", "TEMP", "POWER")
 _MAX_HOLDERS = 6

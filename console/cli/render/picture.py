@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-from console.cli import problems
 from console.cli.output import Output
-from console.cli.render import figures as form
-from console.cli.render.figures import NA, Figures
 from console.cli.render.gpus import gpu_lines
 from console.cli.render.servers import server_lines
-from console.cli.render.text import wrap
 from console.domain.telemetry.sample import HostSample, Sample
 from console.domain.thresholds import Thresholds
+from console.domain.words import figures as form
+from console.domain.words import problems
+from console.domain.words.cells import wrap
+from console.domain.words.figures import NA, Figures
 from console.remote.errors import RemoteError
 from console.settings.schema import Droplet
 

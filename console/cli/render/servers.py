@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 from console.cli.output import Output
-from console.cli.render import figures as form
-from console.cli.render.figures import NA, Figures
 from console.cli.render.table import table
-from console.cli.render.text import wrap
 from console.domain.telemetry.sample import Failures, ModelSample, Sample, ServerSample
+from console.domain.words import figures as form
+from console.domain.words.cells import wrap
+from console.domain.words.figures import NA, Figures
+from console.domain.words.models import condition, model_name
 
 _HEADING = ("MODEL", "RPS", "HIT RATE", "BATCH", "FILL", "ERRORS", "QUEUE", "INFER")
 _FIGURES = (
@@ -22,8 +23,6 @@ _FIGURES = (
     ("compute_infer_ms", form.milliseconds, "INFER"),
 )
 """A row's figures: field of ModelSample, how it is written, heading."""
-NOT_SAID = "not loaded, or its config could not be read: Triton's log says which"
-"""Its index names such a model without a state (facts/triton.md 4)."""
 
 
 def server_lines(sample: Sample, figures: Figures, output: Output) -> list[str]:
@@ -84,17 +83,6 @@ def _models(server: ServerSample, here: str, figures: Figures, output: Output) -
     for text, names in others.items():
         lines += wrap(f"  {', '.join(names)}: {text}", output.width, "    ")
     return lines
-
-
-def model_name(model: ModelSample) -> str:
-    """Name and version as Triton's own URLs have them; the name alone where the index gave no version."""
-    return model.name if model.version in ("", "-") else f"{model.name}/{model.version}"
-
-
-def condition(model: ModelSample) -> str:
-    """Triton's state and reason of a model that is not ready."""
-    reason = model.reason or (NOT_SAID if model.state == "UNKNOWN" else "")
-    return f"{model.state}, {reason}" if reason else model.state
 
 
 def _window(model: ModelSample, name: str, here: str, figures: Figures) -> tuple[str, ...]:

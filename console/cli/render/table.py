@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.cli.render.text import fit, left, right, width
+from console.domain.words.cells import fit, left, right, width
 
 
 def table(rows: Sequence[Sequence[str]], align: str, limit: int | None, gap: int = 2) -> list[str]:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 
 from console.cli.output import Output
-from console.cli.render import figures as form
-from console.cli.render.figures import NA
-from console.cli.render.servers import condition, model_name
-from console.cli.render.text import fit, left
 from console.domain.telemetry.sample import GpuSample, ModelSample, Sample
+from console.domain.words import figures as form
+from console.domain.words.cells import fit, left
+from console.domain.words.figures import NA
+from console.domain.words.models import condition, model_name
 from console.settings.schema import Droplet
 
 EVERY = 20

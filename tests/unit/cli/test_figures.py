@@ -1,9 +1,9 @@
 import pytest
 
-from console.cli.render import figures as form
-from console.cli.render.figures import Figures
 from console.cli.render.table import table
-from console.cli.render.text import fit, left, right, width, wrap
+from console.domain.words import figures as form
+from console.domain.words.cells import fit, left, right, width, wrap
+from console.domain.words.figures import Figures
 from tests.unit.cli.samples import sample
 
 

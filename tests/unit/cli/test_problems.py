@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from console.cli.problems import advice
 from console.domain.telemetry.sample import CpuSample, GpuSample, HostSample, ModelSample, Sample, ServerSample
 from console.domain.thresholds import Thresholds
+from console.domain.words.problems import advice
 
 GIB = 1 << 30
 

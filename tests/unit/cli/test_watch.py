@@ -7,7 +7,7 @@ import pytest
 from console.cli import watch
 from console.cli.exits import Exit, UsageError
 from console.cli.options import Options
-from console.cli.render.text import width
+from console.domain.words.cells import width
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
 from tests.unit.cli.fakes import install, kept, link, sampled, settings_file, text

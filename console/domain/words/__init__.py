@@ -1,0 +1,1 @@
+"""How figures, names and reasons are put into words: what the command line and the screens share."""
