@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from console.cli import context, problems
+from console.cli import context
 from console.cli.exits import Exit
 from console.cli.fleet import Watching, open_fleet
 from console.cli.options import Options
@@ -14,6 +14,7 @@ from console.cli.prompts import TerminalPrompter, terminal_prompter
 from console.domain.telemetry.encode import encode
 from console.domain.telemetry.sample import SCHEMA as SAMPLE_SCHEMA
 from console.domain.telemetry.sample import Sample
+from console.domain.words import problems
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
 from console.settings.schema import Droplet, Settings
