@@ -12,6 +12,8 @@ Target = TypeVar("Target")
 
 CACHE_LIMIT = 20_000
 """Series whose meaning is remembered between pages; more are understood anew each time."""
+CACHE_BYTES = 3 << 20
+"""Of those series' texts together: labels may be as long as a line."""
 _LINE_LIMIT = 8 << 10
 _ESCAPES = {"\\": "\\", '"': '"', "n": "\n"}
 
@@ -30,14 +32,16 @@ class Page(Generic[Target]):
     def __init__(self, classify: Callable[[str, dict[str, str], str], Target | None]) -> None:
         self._classify = classify
         self._known: dict[bytes, Target | None] = {}
+        self._known_bytes = 0
         self.garbage = 0
 
     def read(self, text: bytes) -> Iterator[tuple[Target, float]]:
         """What is on the page: each series that means something, with its value (which may be NaN or infinite)."""
         self.garbage = 0
         known = self._known
-        if len(known) > CACHE_LIMIT:
+        if self._full():
             known.clear()
+            self._known_bytes = 0
         for line in text.split(b"\n"):
             key, _, value = line.rpartition(b" ")
             try:
@@ -60,9 +64,13 @@ class Page(Generic[Target]):
         name, labels, series, value = sample
         target = self._classify(name, labels, series)
         # Only where nothing follows the value is the text before the last blank the series.
-        if len(self._known) <= CACHE_LIMIT and key.decode("utf-8", "replace") == series:
+        if not self._full() and key.decode("utf-8", "replace") == series:
             self._known[key] = target
+            self._known_bytes += len(key)
         return None if target is None else (target, value)
+
+    def _full(self) -> bool:
+        return len(self._known) > CACHE_LIMIT or self._known_bytes > CACHE_BYTES
 
 
 def split_sample(line: str) -> tuple[str, dict[str, str], str, float] | None:

@@ -7,6 +7,8 @@ from collections import deque
 
 MAX_LINE = 4 << 20
 """Bytes of one line (docs/wire.md 3)."""
+MAX_EMPTY = 1 << 16
+"""Empty lines in a row; no script of ours sends any, and 64 KiB of zlib can hold 64 MiB of them."""
 _STEP = 1 << 16
 
 
@@ -22,6 +24,7 @@ class LineReader:
         self._packed = b""
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
+        self._empty = 0
 
     @property
     def rest(self) -> bool:
@@ -36,7 +39,7 @@ class LineReader:
         """The next line, None where it is not whole yet.
 
         Raises:
-            ValueError: A line longer than 4 MiB, or no zlib stream.
+            ValueError: A line longer than 4 MiB, nothing but empty lines, or no zlib stream.
         """
         # Inflated step by step and only as far as lines are wanted: 4 KiB can hold 4 MiB.
         while not self._lines and self._packed:
@@ -60,10 +63,15 @@ class LineReader:
     def _split(self, data: bytes) -> None:
         *whole, rest = data.split(b"\n")
         for part in whole:
-            self._grow(part)
-            if self._rest:
+            if part or self._rest:
+                self._grow(part)
                 self._lines.append(bytes(self._rest))
-            self._rest.clear()
+                self._rest.clear()
+                self._empty = 0
+            else:
+                self._empty += 1
+        if self._empty > MAX_EMPTY:
+            raise ValueError("it sent empty lines without end")
         self._grow(rest)
 
     def _grow(self, part: bytes) -> None:

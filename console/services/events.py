@@ -9,10 +9,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 
 from console.services.link import Event
 
 SAMPLES_PER_DROPLET = 64
+REASONS_PER_DROPLET = 100_000
+"""Of all its waiting samples together: a droplet with 2,000 models brings 80,000 with each."""
 
 
 class EventQueue:
@@ -20,7 +23,7 @@ class EventQueue:
 
     def __init__(self, samples_per_droplet: int = SAMPLES_PER_DROPLET) -> None:
         self._events: deque[Event] = deque()
-        self._waiting_samples: dict[str, int] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._limit = samples_per_droplet
         self._changed = threading.Condition()
         self._closed = False
@@ -33,8 +36,7 @@ class EventQueue:
             if self._closed:
                 return
             if event.sample is not None:
-                self._make_room(event.droplet)
-                self._waiting_samples[event.droplet] = self._waiting_samples.get(event.droplet, 0) + 1
+                self._make_room(event.droplet, len(event.sample.unavailable))
             self._events.append(event)
             self._changed.notify()
 
@@ -48,8 +50,7 @@ class EventQueue:
                     return None
                 self._changed.wait(left)
             event = self._events.popleft()
-            if event.sample is not None:
-                self._waiting_samples[event.droplet] -= 1
+            self._count_out(event)
             return event
 
     def close(self) -> None:
@@ -58,12 +59,33 @@ class EventQueue:
             self._closed = True
             self._changed.notify_all()
 
-    def _make_room(self, droplet: str) -> None:
-        if self._waiting_samples.get(droplet, 0) < self._limit:
-            return
+    def _make_room(self, droplet: str, reasons: int) -> None:
+        waiting = self._waiting.setdefault(droplet, _Waiting())
+        while waiting.samples and (
+            waiting.samples >= self._limit or waiting.reasons + reasons > REASONS_PER_DROPLET
+        ):
+            self._drop_oldest(droplet)
+        waiting.samples += 1
+        waiting.reasons += reasons
+
+    def _drop_oldest(self, droplet: str) -> None:
         for position, event in enumerate(self._events):
             if event.droplet == droplet and event.sample is not None:
                 del self._events[position]
-                self._waiting_samples[droplet] -= 1
+                self._count_out(event)
                 self.dropped[droplet] = self.dropped.get(droplet, 0) + 1
                 return
+
+    def _count_out(self, event: Event) -> None:
+        if event.sample is not None:
+            waiting = self._waiting[event.droplet]
+            waiting.samples -= 1
+            waiting.reasons -= len(event.sample.unavailable)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """How much of one droplet waits to be read."""
+
+    samples: int = 0
+    reasons: int = 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -79,6 +80,19 @@ def test_ever_new_series_do_not_grow_the_memory() -> None:
         text = b"\n".join(b"a%d_%d 1" % (turn, number) for number in range(CACHE_LIMIT))
         assert list(page.read(text)) == []
     assert len(page._known) <= CACHE_LIMIT + 1
+
+
+def test_ever_new_long_series_do_not_grow_the_memory() -> None:
+    page: Page[str] = Page(lambda name, labels, series: series[:512])
+    tracemalloc.start()
+    try:
+        for turn in range(8):
+            text = b"\n".join(b'a%d_%d{x="%s"} 1' % (turn, number, b"y" * 8000) for number in range(1000))
+            assert len(list(page.read(text))) == 1000
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept - len(text) < 8 << 20, f"{kept >> 20} MiB"
 
 
 @given(st.binary(max_size=200))

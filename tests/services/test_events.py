@@ -3,12 +3,18 @@ from __future__ import annotations
 import threading
 
 from console.domain.telemetry.sample import Sample
-from console.services.events import EventQueue
+from console.services.events import REASONS_PER_DROPLET, EventQueue
 from console.services.link import Event, LinkState, Phase
 
 
 def _sample(droplet: str, seq: int) -> Event:
     return Event(droplet, sample=Sample(droplet=droplet, time=0.0, seq=seq, stream="s", interval=None))
+
+
+def _large(droplet: str, seq: int, reasons: int) -> Event:
+    unavailable = {str(number): "why" for number in range(reasons)}
+    sample = Sample(droplet=droplet, time=0.0, seq=seq, stream="s", interval=None, unavailable=unavailable)
+    return Event(droplet, sample=sample)
 
 
 def _link(droplet: str, phase: Phase) -> Event:
@@ -28,6 +34,23 @@ def test_a_slow_reader_loses_the_oldest_samples_and_is_told_how_many() -> None:
         queue.put(_sample("a", seq))
     assert [event.sample.seq for event in _drain(queue) if event.sample] == [7, 8, 9]
     assert queue.dropped == {"a": 7}
+
+
+def test_large_samples_are_fewer_but_never_none() -> None:
+    queue = EventQueue()
+    for seq in range(10):
+        queue.put(_large("a", seq, REASONS_PER_DROPLET // 3))
+    queue.put(_large("b", 0, REASONS_PER_DROPLET * 2))
+    queue.put(_large("b", 1, REASONS_PER_DROPLET * 2))
+    assert [(event.droplet, event.sample.seq) for event in _drain(queue) if event.sample] == [
+        ("a", 7),
+        ("a", 8),
+        ("a", 9),
+        ("b", 1),
+    ]
+    assert queue.dropped == {"a": 7, "b": 1}
+    queue.put(_large("a", 11, REASONS_PER_DROPLET))
+    assert len(_drain(queue)) == 1, "what was read takes no room any more"
 
 
 def test_states_of_the_line_are_never_dropped_and_keep_their_place() -> None:

@@ -133,12 +133,19 @@ def test_a_value_of_the_wrong_type_is_left_out_with_its_reason_until_a_right_one
     assert set(tick.reasons) == {"/host/cpu", "/host/memory/total"}
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, 1e30, True, "1", [1], {"a": 1}])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, 1e30, 10**4000, True, "1", [1], {"a": 1}])
 def test_no_number_that_is_none_gets_in(value: object) -> None:
     tick = Assembler().add(line(0, host(load1=value), full=True))
     assert tick is not None
     assert "load1" not in tick.doc["host"]
     assert "/host/load1" in tick.reasons
+
+
+@pytest.mark.parametrize("value", [10**4000, -(10**4000), float("-inf"), float("nan")])
+def test_no_temperature_that_is_none_gets_in(value: object) -> None:
+    tick = Assembler().add(line(0, {"gpus": {"g": {"temperature": value, "utilization": value}}}, full=True))
+    assert tick is not None
+    assert tick.doc["gpus"] == {"g": {}}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ percent lies between 0 and 100. Nothing is bent into shape: a figure that cannot
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
 from console.domain.telemetry.sample import GpuHolder
@@ -15,6 +14,7 @@ from console.domain.telemetry.text import printable
 MAX_COUNT = 1 << 64
 """Triton's counters are unsigned 64-bit; what is beyond is no counter."""
 MAX_NUMBER = 1e20
+"""Compared with, never converted to: an integer of 4,000 digits is no float. Nothing compares with NaN."""
 MAX_HOLDERS = 256
 MAX_WORDS = 32
 MAX_BATCH_SIZE = 1 << 31
@@ -50,14 +50,14 @@ def count(value: object) -> int:
 
 def number(value: object) -> float:
     """A number that is not negative. An integer stays one, so that nothing is rounded away."""
-    if type(value) in (int, float) and isfinite(value) and 0 <= value <= MAX_NUMBER:  # type: ignore[arg-type,operator]
+    if type(value) in (int, float) and 0 <= value <= MAX_NUMBER:  # type: ignore[operator]
         return value  # type: ignore[return-value]
     raise _wrong(value, "a number")
 
 
 def signed(value: object) -> float:
     """A number, such as a temperature."""
-    if type(value) in (int, float) and isfinite(value) and abs(value) <= MAX_NUMBER:  # type: ignore[arg-type]
+    if type(value) in (int, float) and -MAX_NUMBER <= value <= MAX_NUMBER:  # type: ignore[operator]
         return value  # type: ignore[return-value]
     raise _wrong(value, "a number")
 

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from console.remote.lines import MAX_LINE, LineReader
+from console.remote.lines import MAX_EMPTY, MAX_LINE, LineReader
 
 
 def packed(data: bytes) -> bytes:
@@ -85,6 +85,18 @@ def test_many_lines_in_little_are_inflated_as_they_are_wanted() -> None:
         assert reader.pop() == b"{}"
     assert tracemalloc.get_traced_memory()[1] < 32 << 20
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_empty_lines_without_end_are_refused_and_some_are_not(compressed: bool) -> None:
+    reader = LineReader(compressed=compressed)
+    some = b"\n" * (MAX_EMPTY - 1) + b"{}\n"
+    data = some * 3 + b"\n" * 8_000_000
+    reader.feed(packed(data) if compressed else data[: 4 * MAX_EMPTY + 10])
+    if compressed:
+        assert [reader.pop() for _ in range(3)] == [b"{}"] * 3
+    with pytest.raises(ValueError, match="empty lines without end"):
+        all_lines(reader)
 
 
 @pytest.mark.parametrize("data", [b"no zlib", zlib.compress(b"end\n")])
