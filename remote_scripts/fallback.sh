@@ -288,6 +288,14 @@ find_servers() {
     done
 }
 
+# Sleep in a way that a signal ends: a shell waits for a command in front before it heeds its traps.
+doze() {
+    sleep "$1" >/dev/null 2>&1 3<&- &
+    sleeper=$!
+    wait "$sleeper"
+    sleeper=''
+}
+
 telemetry() {
     interval=${1:-1}
     is_number "$interval" || interval=1
@@ -314,7 +322,7 @@ telemetry() {
         while [ "$due" -lt "$later" ]; do
             due=$((due + whole)) missed=$((missed + 1))
         done
-        [ "$due" -le "$later" ] || sleep $((due - later))
+        [ "$due" -le "$later" ] || doze $((due - later))
     done
 }
 
@@ -342,7 +350,9 @@ main() {
                 kill -TERM $$
             ) <&3 >/dev/null 2>&1 &
             watcher=$!
-            trap 'kill "$watcher" 2>/dev/null' EXIT
+            sleeper=''
+            # shellcheck disable=SC2086 # no sleeper, no word
+            trap 'kill "$watcher" $sleeper 2>/dev/null' EXIT
             trap 'exit 0' TERM HUP PIPE
             exec 3<&-
             telemetry "${2:-1}"
