@@ -123,7 +123,7 @@ class Watcher:
             return  # told again with a new round trip time
         self._phases[name] = link.phase
         moment = time.strftime("%H:%M:%S", time.localtime(link.since))
-        self._output.tell(f"{moment} {name}: {link.words}")
+        self._output.tell(f"{moment} {name}: {link.words.removeprefix(f'{name}: ')}")
         if link.phase is Phase.FAILED and link.error is not None:
             self._give_up(name, link.error)
 

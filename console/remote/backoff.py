@@ -10,13 +10,16 @@ JITTER = 0.25
 """A delay is spread over this share of it, so that a fleet does not come back in one instant."""
 
 
-def delay(failures: int, *, watched: bool, error: RemoteError | None = None, random: float = 0.5) -> float | None:
+def delay(
+    failures: int, *, watched: bool, error: RemoteError | None = None, random: float = 0.5, spent: float = 0.0
+) -> float | None:
     """Seconds until the next login by itself.
 
     Args:
         failures: Failed logins in a row since the droplet was last live; 0 right after the loss.
         watched: Somebody is looking: 1, 2, 4, then every 8 s. Otherwise on up to 60 s.
         error: What failed last.
+        spent: Seconds that the failed try took: who did not answer all that time is not to be waited for again.
         random: From 0 to below 1. Jitter shortens or lengthens by at most ``JITTER`` / 2.
 
     Returns:
@@ -26,7 +29,7 @@ def delay(failures: int, *, watched: bool, error: RemoteError | None = None, ran
         return None
     ceiling = WATCHED_CEILING if watched else UNWATCHED_CEILING
     seconds = min(ceiling, 2.0 ** min(max(failures, 0), 10))
-    seconds *= 1.0 + JITTER * (random - 0.5)
+    seconds = max(seconds - spent, 1.0) * (1.0 + JITTER * (random - 0.5))
     if error is not None and error.retry_after is not None:
         # Later, never earlier: whoever bans renews the ban for those who come early.
         seconds = max(seconds, error.retry_after * (1.0 + JITTER * random))

@@ -8,16 +8,17 @@ from contextlib import contextmanager
 
 
 class Deadline:
-    """Counts down from ``seconds``. Not for several threads."""
+    """Counts down from ``seconds``. Not for several threads, but for ``expire``."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._end = clock() + seconds
+        self._expired = False
         self.seconds = seconds
 
     def remaining(self) -> float:
         """Seconds left, never negative."""
-        return max(0.0, self._end - self._clock())
+        return 0.0 if self._expired else max(0.0, self._end - self._clock())
 
     def at_most(self, seconds: float) -> float:
         """Seconds left, but no more than ``seconds``."""
@@ -27,6 +28,10 @@ class Deadline:
     def passed(self) -> bool:
         """Whether no time is left."""
         return self.remaining() == 0.0
+
+    def expire(self) -> None:
+        """Leave no time; may be called from any thread."""
+        self._expired = True
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -16,6 +16,8 @@ from console.remote.transport import Process, Source
 
 _NOISE_KEPT = 4096
 _FIRST_LINE = 1 << 16
+_HUNG_S = 30.0
+"""Seconds to leave a droplet alone where a start hangs: a login shell that hangs stays there, one for each try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ class Handshake:
                 return None
 
     def _more(self) -> bool:
+        if time.monotonic() > self._deadline:
+            raise self._too_late()
         try:
             chunk = self._process.read(self._left())
         except TimeoutError as error:
@@ -119,7 +123,11 @@ class Handshake:
 
     def _too_late(self) -> RemoteError:
         return RemoteError(
-            FailureKind.COMMAND_TIMED_OUT, f"{self._host}: the script did not start in time: {self.said()}"
+            FailureKind.COMMAND_TIMED_OUT,
+            f"{self._host}: the script did not start in time: {self.said()}",
+            hint="see how long `ssh HOST true` takes: what the login shell reads first (.bashrc) may hang, or the"
+            " home folder, or the droplet is overloaded",
+            retry_after=_HUNG_S,
         )
 
 

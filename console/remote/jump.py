@@ -39,6 +39,7 @@ class _Entry:
     login: Held | None = None
     failure: RemoteError | None = None
     failed_at: float = 0.0
+    spent: float = 0.0
     failures: int = 0
 
 
@@ -93,7 +94,7 @@ class JumpPool:
         with deadline.paused():
             entry.lock.acquire()
         try:
-            if self._closed:
+            if self._ended():
                 raise RemoteError(FailureKind.LOST, f"{target.name}: the session is over.")
             if entry.login is not None:
                 transport = entry.login.transport
@@ -102,13 +103,17 @@ class JumpPool:
                 entry.login.close()
                 entry.login = None
             self._spare(target, via[-1], entry, asked_at)
+            began = self._clock()
             try:
                 entry.login = log_in()
             except RemoteError as error:
                 entry.failure, entry.failed_at = error, self._clock()
+                entry.spent = entry.failed_at - began
                 entry.failures += 1
                 raise failures.jump_failed(target, via[-1], error) from error
             entry.failure, entry.failures = None, 0
+            if self._ended():
+                entry.login.close()  # it came after ``close`` had ended all others
             return entry.login.transport
         finally:
             entry.lock.release()
@@ -117,12 +122,16 @@ class JumpPool:
         """Do not knock again for each of the droplets behind: they share the last failure for a moment."""
         if entry.failure is None:
             return
-        wait = backoff.delay(entry.failures - 1, watched=True) or 0.0
+        wait = backoff.delay(entry.failures - 1, watched=True, spent=entry.spent) or 0.0
         left = entry.failed_at + max(wait, entry.failure.retry_after or 0.0) - self._clock()
         if entry.failed_at >= asked_at or (left > 0 and not entry.failure.needs_a_person):
             error = failures.jump_failed(target, jump, entry.failure)
             error.retry_after = max(left, 0.0) if not entry.failure.needs_a_person else None
             raise error from entry.failure
+
+    def _ended(self) -> bool:
+        with self._lock:
+            return self._closed
 
     def _lives(self, transport: Transport) -> bool:
         try:

@@ -6,6 +6,7 @@ connections beyond MaxStartups (10 by default).
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -17,35 +18,88 @@ from console.remote.errors import FailureKind, RemoteError
 FLEET_LOGINS = 10
 LOGINS_PER_WINDOW = 4
 WINDOW = 30.0
+SILENT_AFTER = 3.0
+"""Seconds in which a droplet that is up shows its host key, also over a slow line."""
 
 
 class Slot:
-    """A place among the logins in progress."""
+    """A place among the logins in progress. Until ``heard`` it belongs to somebody who may never answer."""
 
-    def __init__(self, semaphore: threading.Semaphore) -> None:
-        self._semaphore = semaphore
+    def __init__(self, slots: FleetSlots) -> None:
+        self._slots = slots
+
+    def heard(self) -> None:
+        """The other side answered; where the place went to another meanwhile, wait for a new one."""
+        self._slots.confirm(self)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Let another login go ahead meanwhile (a person is being asked)."""
-        self._semaphore.release()
+        self._slots.leave(self)
         try:
             yield
         finally:
-            self._semaphore.acquire()
+            self._slots.enter(self, answers=True)
 
 
 class FleetSlots:
-    """At most ``count`` logins in progress; the others wait for their turn."""
+    """At most ``count`` logins in progress; the others wait for their turn.
 
-    def __init__(self, count: int = FLEET_LOGINS) -> None:
-        self._semaphore = threading.Semaphore(count)
+    A droplet that is off takes its login's whole time-out to show it. So that ten of those do not keep all others
+    waiting, a place counts as free once its holder has not been answered for ``patience`` seconds.
+    """
+
+    def __init__(
+        self,
+        count: int = FLEET_LOGINS,
+        patience: float = SILENT_AFTER,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._count = count
+        self._patience = patience
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._until: dict[Slot, float] = {}
+        """When each place counts as free."""
 
     @contextmanager
     def slot(self) -> Iterator[Slot]:
         """Hold a place. How long that takes is bounded by the deadlines of the logins ahead."""
-        with self._semaphore:
-            yield Slot(self._semaphore)
+        slot = Slot(self)
+        self.enter(slot, answers=False)
+        try:
+            yield slot
+        finally:
+            self.leave(slot)
+
+    def enter(self, slot: Slot, *, answers: bool) -> None:
+        """Wait for a place."""
+        with self._changed:
+            self._take(slot, answers=answers)
+
+    def confirm(self, slot: Slot) -> None:
+        """Keep the place for as long as the login takes."""
+        with self._changed:
+            if self._until.pop(slot, 0.0) > self._clock():
+                self._until[slot] = math.inf
+            else:
+                self._take(slot, answers=True)
+
+    def leave(self, slot: Slot) -> None:
+        """Give the place back."""
+        with self._changed:
+            self._until.pop(slot, None)
+            self._changed.notify()
+
+    def _take(self, slot: Slot, *, answers: bool) -> None:
+        while True:
+            now = self._clock()
+            taken = [until for until in self._until.values() if until > now]
+            if len(taken) < self._count:
+                break
+            soonest = min(taken)
+            self._changed.wait(None if soonest == math.inf else soonest - now)
+        self._until[slot] = math.inf if answers else now + self._patience
 
 
 class Attempt:

@@ -17,6 +17,7 @@ from console.remote.host_keys import HostKeys
 from console.remote.jump import JumpPool
 from console.remote.limits import Attempt, FleetSlots, LoginRate, Slot
 from console.remote.memory import Memory
+from console.remote.ongoing import Ongoing
 from console.remote.paramiko_api import Handshake, NoBanner, Stream, Transport, line_errors, make_transport, warm_up
 from console.remote.prompts import Prompter
 from console.remote.proxy_command import ProxyCommand
@@ -41,6 +42,7 @@ class LoginContext:
         self.rate = LoginRate(clock=clock)
         self.slots = FleetSlots()
         self.jumps = JumpPool(clock)
+        self.ongoing = Ongoing()
         self._question = threading.Lock()
 
     @contextmanager
@@ -50,7 +52,8 @@ class LoginContext:
             yield
 
     def close(self) -> None:
-        """End the jump hosts' logins and forget what was typed."""
+        """End the jump hosts' logins and those in progress, and forget what was typed."""
+        self.ongoing.end_all()
         self.jumps.close()
         self.memory.clear()
 
@@ -86,7 +89,9 @@ def login(target: Target, *, prompter: Prompter, deadline: float, context: Login
         RemoteError: Of any kind up to SECOND_FACTOR_WANTED and LOST. Never tried again by itself.
     """
     warm_up()
-    return _log_in(target, target.jumps, prompter, Deadline(deadline), context)
+    limit = Deadline(deadline)
+    with context.ongoing.ended_by(limit.expire):
+        return _log_in(target, target.jumps, prompter, limit, context)
 
 
 def _log_in(
@@ -155,12 +160,15 @@ def _over(
 
     transport = make_transport(stream, host_key_algorithms=context.host_keys.algorithms(target))
     try:
-        _negotiate(transport, stream, target, deadline)
-        context.host_keys.verify(target, transport.host_key_blob, prompter, asking)
-        exchange = Exchange(
-            transport, UserAuth(transport, target.user), target, prompter, deadline, context.memory, asking
-        )
-        authenticate(exchange)
+        with context.ongoing.ended_by(transport.close):
+            _negotiate(transport, stream, target, deadline)
+            with deadline.paused():
+                slot.heard()
+            context.host_keys.verify(target, transport.host_key_blob, prompter, asking)
+            exchange = Exchange(
+                transport, UserAuth(transport, target.user), target, prompter, deadline, context.memory, asking
+            )
+            authenticate(exchange)
         interval = target.options.get("serveraliveinterval", "0")
         transport.set_keepalive(int(interval) if interval.isdigit() and interval != "0" else KEEPALIVE)
     except BaseException:

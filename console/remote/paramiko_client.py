@@ -226,6 +226,8 @@ class ClientTransport(Transport):  # type: ignore[misc]
                 self._pings.popleft().set()
             for channel in list(self._opening.values()):
                 channel.answered.set()
+            if self.completion_event is not None:
+                self.completion_event.set()  # paramiko leaves that out where this side closed the connection
 
     def close(self) -> None:
         """See ``paramiko_api.Transport.close``."""

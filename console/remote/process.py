@@ -227,6 +227,7 @@ class ProcessOver:
             while chunk := self._pipes.receive():
                 if chunk.source is Source.ERR:
                     self._complaints += chunk.data[: NOISE_KEPT - len(self._complaints)]
+                    self._count_noise(chunk.data)
                     return chunk
                 if self._mark_seen:
                     return chunk
@@ -236,19 +237,24 @@ class ProcessOver:
 
     def _past_mark(self, data: bytes) -> bytes:
         """Take the login shell's noise away; what is left is the command's."""
-        self._noise_size += len(data)
         self._noise += data
         before, mark, after = self._noise.partition(shell.STARTED)
         if mark:
             self._mark_seen = True
             self._noise = before[:NOISE_KEPT]
             return bytes(after)
-        if self._noise_size > NOISE_ALLOWED:
-            raise refusals.refused(self._host, bytes(self._noise), self.complaints)
+        self._count_noise(data)
         # The first of it is kept for the diagnosis, and the last, where the mark may have begun.
         if len(self._noise) > 4 * NOISE_KEPT:
             del self._noise[NOISE_KEPT : -len(shell.STARTED)]
         return b""
+
+    def _count_noise(self, data: bytes) -> None:
+        """Wait no longer for a mark before which too much comes, on either output."""
+        if not self._mark_seen:
+            self._noise_size += len(data)
+            if self._noise_size > NOISE_ALLOWED:
+                raise refusals.refused(self._host, bytes(self._noise), self.complaints)
 
     def _send(self, data: memoryview) -> int:
         if self._closed or self._pipes.exit():

@@ -66,7 +66,10 @@ class ScriptStream:
         """
         deadline = time.monotonic() + timeout
         while (line := self._pop()) is None:
-            chunk = self._process.read(max(0.0, deadline - time.monotonic()))
+            left = deadline - time.monotonic()
+            if left < 0:  # whatever else came, complaints without end for instance
+                raise TimeoutError(f"{self._host}: no line in time")
+            chunk = self._process.read(left)
             if chunk is None:
                 self._check_end(max(1.0, deadline - time.monotonic()))
                 return None

@@ -20,6 +20,9 @@ STAGGER = 1.0
 """Seconds before the next address is tried beside the first. Longer than browsers wait: a second connection that is
 established and dropped again is one that OpenSSH 9.8 punishes."""
 
+_LOOK_UP = 0.2
+"""Seconds at most until an end of the deadline from outside is noticed."""
+
 _FAMILIES = {"any": socket.AF_UNSPEC, "inet": socket.AF_INET, "inet6": socket.AF_INET6}
 
 _Address = tuple[socket.AddressFamily, tuple[str | int | bytes, ...]]
@@ -32,7 +35,7 @@ def connect(target: Target, deadline: Deadline) -> socket.socket:
         RemoteError: NAME_NOT_RESOLVED, REFUSED, TIMED_OUT, UNREACHABLE or SETTINGS.
     """
     addresses = _resolve(target, deadline)
-    connected = _Attempts(target, addresses).run(deadline.at_most(target.connect_timeout))
+    connected = _Attempts(target, addresses).run(deadline)
     connected.setblocking(True)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # paramiko writes small packets in a row
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -62,7 +65,8 @@ def _resolve(target: Target, deadline: Deadline) -> list[_Address]:
     else:
         thread = threading.Thread(target=look_up, name=f"resolve {target.host}", daemon=True)
         thread.start()
-        thread.join(deadline.remaining())
+        while thread.is_alive() and not deadline.passed:
+            thread.join(deadline.at_most(_LOOK_UP))
         if thread.is_alive():
             raise RemoteError(
                 FailureKind.NAME_NOT_RESOLVED,
@@ -91,28 +95,30 @@ class _Attempts:
         self._running: dict[socket.socket, str] = {}
         self._errors: list[tuple[str, OSError]] = []
 
-    def run(self, seconds: float) -> socket.socket:
-        end = time.monotonic() + seconds
+    def run(self, deadline: Deadline) -> socket.socket:
+        end = time.monotonic() + self._target.connect_timeout
         with selectors.DefaultSelector() as selector:
             try:
                 next_start = 0.0
                 while self._waiting or self._running:
                     now = time.monotonic()
-                    if now >= end:
+                    if now >= end or deadline.passed:
                         break
                     if self._waiting and (not self._running or now >= next_start):
                         self._start(selector)
                         next_start = now + STAGGER
                         continue
                     until = min(end, next_start) if self._waiting else end
-                    for key, _events in selector.select(max(0.0, until - now)):
+                    seconds = deadline.at_most(min(_LOOK_UP, max(0.0, until - now)))
+                    for key, _events in selector.select(seconds):
                         winner = self._finish(selector, key.fileobj)  # type: ignore[arg-type]
                         if winner is not None:
                             return winner
             finally:
                 for loser in self._running:
                     loser.close()
-        self._errors += [(address, TimeoutError("timed out")) for address in self._running.values()]
+        untried = [str(address[0]) for _family, address in self._waiting]
+        self._errors += [(address, TimeoutError("timed out")) for address in [*self._running.values(), *untried]]
         raise failures.not_connected(self._target, self._errors)
 
     def _start(self, selector: selectors.BaseSelector) -> None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import random
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Protocol
 
 from console.domain.telemetry.builder import SampleBuilder
+from console.domain.telemetry.text import printable
 from console.remote import backoff
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, LinkState, Phase
@@ -66,6 +69,7 @@ class Monitor:
         self._interval = interval
         self._builder = SampleBuilder(droplet)
         self._failures = 0
+        self._began = 0.0
         self.watched = True
         """Somebody looks at it: a lost line is tried again every 8 s, otherwise more and more seldom."""
         self._stopping = threading.Event()
@@ -96,11 +100,14 @@ class Monitor:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
+            self._began = time.monotonic()
             try:
                 self._connect_and_follow()
             except RemoteError as error:
-                if not self._stopping.is_set():
-                    self._wait_after(error)
+                self._wait_after(error)
+            except Exception as error:
+                # A mistake of ours must not leave this droplet without a word, or write into the screen.
+                self._wait_after(_unexpected(self.droplet, error))
         self._say(Phase.CLOSED, "closed")
 
     def _connect_and_follow(self) -> None:
@@ -156,7 +163,8 @@ class Monitor:
 
     def _wait_after(self, error: RemoteError) -> None:
         jitter = random.random()  # noqa: S311 - no secret
-        delay = backoff.delay(self._failures, watched=self.watched, error=error, random=jitter)
+        spent = time.monotonic() - self._began
+        delay = backoff.delay(self._failures, watched=self.watched, error=error, random=jitter, spent=spent)
         self._failures += 1
         self._wake.clear()
         if self._stopping.is_set():
@@ -166,7 +174,12 @@ class Monitor:
             self._wake.wait()
             return
         retry_at = time.time() + delay
-        self._say(Phase.WAITING, f"{error}; trying again in {delay:.0f} s", error=error, retry_at=retry_at)
+        self._say(
+            Phase.WAITING,
+            f"{str(error).rstrip('.')}; trying again in {delay:.0f} s",
+            error=error,
+            retry_at=retry_at,
+        )
         self._wake.wait(delay)
 
     def _say(
@@ -174,3 +187,13 @@ class Monitor:
     ) -> None:
         state = LinkState(phase, words, time.time(), error=error, retry_at=retry_at, rtt_s=self._rtt)
         self._emit(Event(self.droplet, link=state))
+
+
+def _unexpected(droplet: str, error: Exception) -> RemoteError:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+    return RemoteError(
+        FailureKind.PROTOCOL,
+        f"{droplet}: an unexpected failure on this side: {printable(what, 300)}",
+        hint="this is a mistake in droplet-console; please report it with these words",
+    )

@@ -49,7 +49,8 @@ class Watch(AbstractContextManager["Watch"]):
         self._fleet.retry(droplet)
 
     def close(self) -> None:
-        """End every stream and login, and forget what was typed."""
+        """End every stream and login, also those that only begin, and forget what was typed."""
+        self._context.ongoing.end_all()
         self._fleet.close()
         self._context.close()
 
@@ -117,7 +118,8 @@ class _Opener:
         target = resolve(droplet.target, name=droplet.name, identities=droplet.identity, jump=droplet.jump)
         transport = connect(target, prompter=self._prompter, context=self._context, timeout=CONNECT_S)
         try:
-            return TelemetryLine(transport, self._open(transport, target))
+            with self._context.ongoing.ended_by(transport.close):
+                return TelemetryLine(transport, self._open(transport, target))
         except BaseException:
             transport.close()
             raise

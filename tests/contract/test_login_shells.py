@@ -7,6 +7,7 @@ import time
 import pytest
 
 from console.remote.errors import FailureKind, RemoteError
+from console.remote.scripts import open_script
 from tests.contract.conftest import Reach
 from tests.contract.living import long_sleep, wait_for
 from tests.lab.fixtures import MachineMaker
@@ -94,3 +95,28 @@ def test_fewer_sessions_than_we_would_use(reach: Reach, fresh_machine: MachineMa
     assert transport.run(["echo", "free"], timeout=20).stdout == b"free\n"
     assert time.monotonic() - began < 15
     second.close()
+
+
+@pytest.mark.parametrize("noise", ["yes no", "yes no >&2"])
+def test_a_shell_that_never_stops_talking_is_not_listened_to_for_long(
+    reach: Reach, fresh_machine: MachineMaker, noise: str
+) -> None:
+    machine = fresh_machine()
+    machine.write("/home/plain/.bashrc", f"{noise}\n", owner="plain")
+    transport = reach(machine, "plain")
+    with pytest.raises(RemoteError, match="no no no") as caught:
+        transport.run(["true"], timeout=60)
+    assert caught.value.kind is FailureKind.SHELL_REFUSED
+    with pytest.raises(RemoteError, match="no no no") as caught:
+        open_script(transport, "telemetry", {}, timeout=60)
+    assert caught.value.kind is FailureKind.SHELL_REFUSED
+
+
+def test_a_shell_that_hangs_is_left_alone_for_a_while(reach: Reach, fresh_machine: MachineMaker) -> None:
+    machine = fresh_machine()
+    machine.write("/home/plain/.bashrc", "sleep 100\n", owner="plain")
+    with pytest.raises(RemoteError, match="did not start in time") as caught:
+        open_script(reach(machine, "plain"), "telemetry", {}, timeout=2)
+    assert caught.value.kind is FailureKind.COMMAND_TIMED_OUT
+    assert ".bashrc" in (caught.value.hint or "")
+    assert (caught.value.retry_after or 0) >= 30  # each try leaves a shell that hangs

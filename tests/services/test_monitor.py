@@ -169,3 +169,17 @@ def test_stopping_while_it_connects_leaves_no_line_open() -> None:
     go.set()
     watched.until(Phase.CLOSED)
     assert line.closed.is_set()
+
+
+def test_a_mistake_of_ours_is_told_and_the_droplet_is_tried_again(quick: None) -> None:
+    broken = ScriptedLine(tick(0), ValueError("odd \x1b[31m"))
+    lines = [broken, ScriptedLine(tick(7))]
+    watched = Watched(lambda: lines.pop(0))
+    link = watched.until(Phase.WAITING).link
+    assert link is not None
+    assert "ValueError: odd" in link.words
+    assert "test_monitor.py:" in link.words
+    assert "\x1b" not in link.words
+    assert broken.closed.is_set()
+    watched.until(7)
+    watched.monitor.stop()

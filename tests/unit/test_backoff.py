@@ -50,3 +50,10 @@ def test_jitter_stays_small_and_retry_after_is_never_cut_short(
     assert delay >= (retry_after or 0.0)
     assert delay >= 0.8 * plain
     assert delay <= max(1.2 * plain, 1.3 * (retry_after or 0.0))
+
+
+def test_the_time_that_a_try_took_is_not_waited_for_again() -> None:
+    assert [backoff.delay(n, watched=True, spent=15.0) for n in range(5)] == [1] * 5
+    assert backoff.delay(4, watched=True, spent=3.0) == 5
+    limited = RemoteError(FailureKind.LIMITED, "no", retry_after=20.0)
+    assert (backoff.delay(4, watched=True, spent=15.0, error=limited) or 0) >= 20

@@ -127,3 +127,32 @@ def test_the_place_is_given_back_after_an_error() -> None:
             raise ValueError("boom")
     with slots.slot():
         pass
+
+
+def test_places_of_those_who_do_not_answer_go_to_others_after_a_while() -> None:
+    clock = Clock()
+    slots = FleetSlots(2, patience=3.0, clock=clock)
+    with slots.slot() as answered, slots.slot() as silent:
+        answered.heard()
+        clock.now += 3.0
+        with slots.slot() as third:
+            third.heard()
+            late = threading.Thread(target=silent.heard, daemon=True)
+            late.start()
+            late.join(0.2)
+            assert late.is_alive(), "three logins are in progress"
+        late.join(5)
+        assert not late.is_alive()
+
+
+def test_who_waits_for_a_place_notices_by_himself_that_one_is_silent() -> None:
+    slots = FleetSlots(1, patience=0.2)
+    with slots.slot():
+        entered = threading.Event()
+
+        def other() -> None:
+            with slots.slot():
+                entered.set()
+
+        threading.Thread(target=other, daemon=True).start()
+        assert entered.wait(5)
