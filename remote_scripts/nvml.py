@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from remote_scripts.call import Call
 from remote_scripts.files import cut, read_text
 
 NOT_SUPPORTED = 3
@@ -43,6 +44,9 @@ ELSEWHERE = (
     "/usr/lib64/",
 )
 """Where distributions keep the driver's libraries when a Python of its own does not look there."""
+
+STAND_IN = "/usr/lib/droplet-console/nvml_library.py"
+"""Under another root than /: Python in the library's place, as the practice droplet has it (console/demo)."""
 
 Function = Callable[..., int]
 
@@ -93,14 +97,17 @@ class Nvml:
         bindings: the pynvml module: structures and constants.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, call: Call) -> None:
         """Loads the library and starts it: 100 ms warm; seconds per GPU where no persistence daemon runs.
+
+        Args:
+            call: the droplet's files: under another root than / a stand-in may take the library's place.
 
         Raises:
             NvmlError: it cannot be used.
         """
         self.bindings = _import_bindings()
-        self._library = _load(self.bindings)
+        self._library = _stand_in(self.bindings, call) or _load(self.bindings)
         self._functions: dict[str, Function | None] = {}
         self.start()
 
@@ -220,6 +227,22 @@ def _compile_bindings() -> None:
     except (OSError, ValueError, subprocess.SubprocessError):
         # Only memory is at stake: the import that follows compiles it here.
         return
+
+
+def _stand_in(bindings: Any, call: Call) -> Any:
+    """What the root's own file has in the library's place: an object with NVML's functions as methods.
+
+    Never on a droplet, whose root is /. Made by the file's ``library(bindings, root)``.
+    """
+    path = str(call.resolve(STAND_IN))
+    if str(call.root) == "/" or not os.path.exists(path):  # noqa: PTH110 - as the rest here
+        return None
+    names: dict[str, Any] = {"__name__": "nvml_library"}
+    try:
+        exec(compile(read_text(path, 1 << 20), path, "exec", dont_inherit=True), names)  # noqa: S102
+        return names["library"](bindings, str(call.root))
+    except Exception as error:
+        raise NvmlError(cut(f"{path} cannot stand in for NVML: {error}"), None, elsewhere=False) from error
 
 
 def _load(bindings: Any) -> Any:

@@ -46,7 +46,7 @@ class NvmlSource:
         """
         self._call = call
         self._gpm = gpm
-        self._nvml = Nvml()
+        self._nvml = Nvml(call)
         self._processes = ProcessLists(self._nvml)
         self._devices: list[Device | Lost] = []
         self._mig: dict[str, list[MigDevice]] = {}

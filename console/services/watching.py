@@ -115,7 +115,14 @@ class _Opener:
 
     def __call__(self) -> TelemetryLine:
         droplet = self._droplet
-        target = resolve(droplet.target, name=droplet.name, identities=droplet.identity, jump=droplet.jump)
+        practice = droplet.practice
+        target = resolve(
+            droplet.target,
+            name=droplet.name,
+            identities=droplet.identity,
+            jump=droplet.jump,
+            config=None if practice is None else practice.ssh_config,
+        )
         transport = connect(target, prompter=self._prompter, context=self._context, timeout=CONNECT_S)
         try:
             with self._context.ongoing.ended_by(transport.close):
@@ -125,17 +132,24 @@ class _Opener:
             raise
 
     def _open(self, transport: Transport, target: Target) -> ScriptStream:
-        request = self._request()
         privilege = self._needed(target)
         try:
-            return open_script(transport, "telemetry", request, privilege=privilege, timeout=HELLO_S)
+            return self._start(transport, privilege)
         except RemoteError as error:
             sudo = error.kind in (FailureKind.SUDO_PASSWORD_WANTED, FailureKind.SUDO_REFUSED)
             if not sudo or self._droplet.sudo is not Sudo.AUTO:
                 raise
         # Most figures need no root; those that do say so.
         self._refused = True
-        return open_script(transport, "telemetry", request, timeout=HELLO_S)
+        return self._start(transport, None)
+
+    def _start(self, transport: Transport, privilege: Privilege | None) -> ScriptStream:
+        request, practice = self._request(), self._droplet.practice
+        if practice is None:
+            return open_script(transport, "telemetry", request, privilege=privilege, timeout=HELLO_S)
+        # Never with privilege: it is a folder of this machine's.
+        root, path = practice.root, practice.path
+        return open_script(transport, "telemetry", request, timeout=HELLO_S, root=root, path=path)
 
     def _needed(self, target: Target) -> Privilege | None:
         if target.local or self._droplet.sudo is Sudo.NEVER or self._refused:

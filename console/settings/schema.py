@@ -54,6 +54,21 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
+class Practice:
+    """What makes a droplet a practice droplet: a folder of this machine, over loopback. Not in config.yaml.
+
+    Attributes:
+        ssh_config: The ssh_config file to reach it by, alone.
+        root: The folder that its remote scripts take for ``/``.
+        path: Where they look for tools.
+    """
+
+    ssh_config: str
+    root: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Droplet:
     """A droplet, as the settings or the command line name it.
 
@@ -72,6 +87,7 @@ class Droplet:
         price_per_hour: In the currency you think in.
         interval: Seconds between samples; None for ``Settings.interval``.
         servers: Triton servers that discovery needs help with.
+        practice: Set for the demo's droplet alone: whatever shows it says DEMO.
     """
 
     name: str
@@ -88,6 +104,7 @@ class Droplet:
     price_per_hour: float | None = None
     interval: float | None = None
     servers: tuple[Server, ...] = ()
+    practice: Practice | None = None
 
     @property
     def target(self) -> str:

@@ -54,6 +54,6 @@ def test_keys_and_fields_are_the_same() -> None:
         return {field.name for field in dataclasses.fields(kind)}
 
     assert fields(schema.Settings) - {"file"} == set(load.SETTINGS_KEYS)
-    assert fields(schema.Droplet) - {"name"} == set(load.DROPLET_KEYS)
+    assert fields(schema.Droplet) - {"name", "practice"} == set(load.DROPLET_KEYS)
     assert fields(Thresholds) == set(load.THRESHOLD_KEYS)
     assert fields(schema.Server) == set(load.SERVER_KEYS)

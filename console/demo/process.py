@@ -1,0 +1,107 @@
+"""The demo's own process: ``python -m console.demo.process``. It ends when its standard input does.
+
+It prints one line of JSON once it can be reached: ``{"folder", "ssh_config", "root", "path"}``. Whoever
+started it holds its input: when that one ends, however it ends, the practice droplet ends too and its folder goes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from console.demo import folders, keys
+from console.demo.root import Root
+from console.demo.sshd import Sshd
+from console.demo.web import Endpoints, reserve
+from console.demo.world import World
+
+
+def main() -> int:
+    """Serve until the end of standard input."""
+    os.umask(0o077)
+    logging.getLogger("paramiko").addHandler(logging.NullHandler())
+    logging.getLogger("paramiko").propagate = False
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end_input)
+    folders.sweep()
+    folder = folders.make()
+    try:
+        _serve(folder.path)
+    finally:
+        shutil.rmtree(folder.path, ignore_errors=True)
+        folder.release()
+    return 0
+
+
+def _end_input(*_: object) -> None:
+    """A signal ends it as the end of its input does."""
+    raise KeyboardInterrupt
+
+
+def _serve(folder: Path) -> None:
+    root = Root(folder / "root")
+    root.build()
+    ports, held = reserve()
+    world = World(root, ports)
+    world.write()
+    listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+    made = keys.make(folder, int(listener.getsockname()[1]))
+    home = root.folder / "home"
+    sshd = Sshd(made.host, made.login, keys.USER, _environment(root, home), home)
+    sshd.forwarded = frozenset((ports.http, ports.metrics))
+    ended = threading.Event()
+    threads = [
+        threading.Thread(target=world.run, args=(ended,), daemon=True),
+        threading.Thread(target=Endpoints(world, ports, held).run, args=(ended,), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    threading.Thread(target=sshd.serve, args=(listener,), daemon=True).start()
+    try:
+        _say(
+            {
+                "folder": str(folder),
+                "ssh_config": str(made.config),
+                "root": str(root.folder),
+                "path": [str(root.bin)],
+            }
+        )
+        while os.read(0, 4096):
+            pass
+    except KeyboardInterrupt:
+        return
+    finally:
+        ended.set()
+        listener.close()
+        sshd.close()
+        for thread in threads:
+            thread.join(1.0)
+
+
+def _environment(root: Root, home: Path) -> dict[str, str]:
+    """Of the commands on the practice droplet: nothing of the person's own."""
+    return {
+        "PATH": str(root.bin),
+        "HOME": str(home),
+        "TMPDIR": str(root.folder / "tmp"),
+        "USER": keys.USER,
+        "LOGNAME": keys.USER,
+        "SHELL": "/bin/sh",
+        "LANG": "C.UTF-8",
+    }
+
+
+def _say(answer: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

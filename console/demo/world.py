@@ -1,0 +1,226 @@
+"""The practice droplet as a whole: time goes on, and its files say so."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from console.demo import nvml_library, timeline, triton_answers
+from console.demo.batching import Queue
+from console.demo.catalogue import GIB, LLM, MODELS
+from console.demo.gpu import Gpu
+from console.demo.host import Host
+from console.demo.in_flight import SLOTS
+from console.demo.root import SYSTEMCTL, UNIT, Root
+from console.demo.triton import StandIn
+
+STEP_S = 0.1
+"""The longest step of the simulation."""
+WARM_UP_S = 45.0
+"""It has lived for so long when the console first looks: averages since the start are more than nothing."""
+UPTIME_S = 41.2 * 86_400
+_FIRST_PID = 1201
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the stand-in listens, on loopback."""
+
+    http: int
+    metrics: int
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Figures at the end of the last step, to take differences."""
+
+    busy: dict[str, float] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
+
+
+class World:
+    """Everything that moves. Its methods may be called from any thread.
+
+    Args:
+        root: Where its files are written.
+        ports: Where the stand-in for Triton is told to listen.
+        seed: Of all chance.
+    """
+
+    def __init__(self, root: Root, ports: Ports, seed: int = 20) -> None:
+        self._root = root
+        self._ports = ports
+        self._lock = threading.Lock()
+        self._epoch_wall = time.time()
+        self._epoch = time.monotonic()
+        chance = random.Random(seed)  # noqa: S311 - a load, no secret
+        self._now = -WARM_UP_S
+        self._triton = StandIn(chance, self._now)
+        self._gpu = Gpu()
+        self._host = Host(booted=self._epoch_wall - UPTIME_S)
+        self._seen = _Seen()
+        self._shown_life = 0
+        self._started = 0.0
+        self._advance(0.0)
+
+    def run(self, ended: threading.Event) -> None:
+        """Keep the files true until ``ended``."""
+        while not ended.wait(0.2):
+            self.write()
+
+    def write(self) -> None:
+        """Bring the files up to now."""
+        with self._lock:
+            self._advance_to_now()
+            moved = self._host.files(UPTIME_S + self._now)
+            state = self._gpu.state(self._holders())
+            life, server = self._triton.lives, self._triton.state
+        for path, text in moved.items():
+            self._root.write(path, text)
+        self._root.write(f"/{nvml_library.STATE}", json.dumps(state))
+        self._write_server(life, server)
+
+    @property
+    def listening(self) -> bool:
+        """Whether the stand-in answers: as with Triton, only once its start is over."""
+        with self._lock:
+            self._advance_to_now()
+            return self._triton.state == "running"
+
+    def answer(self, method: str, path: str) -> tuple[int, Any]:
+        """HTTP status and JSON document (or text) of a request to the stand-in."""
+        with self._lock:
+            self._advance_to_now()
+            return self._answer(method, path)
+
+    def infer(self, name: str) -> float | None:
+        """Put a request of somebody's own in the queue.
+
+        Returns:
+            Seconds until its answer is due, or None where the model is not ready.
+        """
+        with self._lock:
+            self._advance_to_now()
+            one = self._triton.served.get(name)
+            if one is None:
+                return None
+            self._triton.arrive(name, self._now)
+            waits = one.pending
+        batcher = MODELS[name].batcher
+        if batcher is None:
+            return 0.5
+        return batcher.base_s + batcher.item_s + waits / batcher.max_batch * batcher.base_s
+
+    def _answer(self, method: str, path: str) -> tuple[int, Any]:
+        triton = self._triton
+        if path == "/v2":
+            return 200, triton_answers.server()
+        if path == "/v2/health/live":
+            return 200, ""
+        if path == "/v2/health/ready":
+            return (200 if triton.is_ready() else 400), ""
+        if path == "/v2/models/stats":
+            return 200, triton_answers.statistics(triton, self._wall)
+        if path == "/metrics":
+            return 200, triton_answers.metrics(triton, self._now)
+        if path == "/v2/repository/index":
+            return (200, triton_answers.index(triton)) if method == "POST" else (405, {"error": "POST is wanted"})
+        return triton_answers.of_model(triton, path)
+
+    def _wall(self, moment: float) -> float:
+        return self._epoch_wall + moment
+
+    def _advance_to_now(self) -> None:
+        self._advance(time.monotonic() - self._epoch)
+
+    def _advance(self, until: float) -> None:
+        while self._now < until:
+            step = min(STEP_S, until - self._now)
+            self._now += step
+            self._step(step)
+
+    def _step(self, step: float) -> None:
+        moment = timeline.at(self._now)
+        triton, seen = self._triton, self._seen
+        triton.advance(self._now, moment, slower=self._gpu.slower)
+        if triton.lives != self._shown_life:
+            self._shown_life, self._started = triton.lives, UPTIME_S + self._now
+        idle, dram, requests = 1.0, 0.0, 0
+        for name, one in triton.served.items():
+            worked = min(max(one.busy_s - seen.busy.get(name, one.busy_s), 0.0) / step, 1.0)
+            seen.busy[name] = one.busy_s
+            if isinstance(one, Queue):
+                full, kernels = min(one.mean_batch / one.batcher.max_batch, 1.0), worked
+            else:
+                full = one.running / SLOTS
+                kernels = worked * (0.25 + 0.7 * full)  # between two tokens of a small batch it waits for the host
+            idle *= 1 - kernels
+            low, high = MODELS[name].dram
+            dram += kernels * (low + (high - low) * full)
+            counted = triton_answers.counted(one.counters)
+            requests += max(counted - seen.counted.get(name, counted), 0)
+            seen.counted[name] = counted
+        self._gpu.advance(step, busy=1 - idle, dram=dram * 0.62, air_blocked=moment.air_blocked)
+        loading = moment.server == "starting" or moment.ocr == "LOADING"
+        served = moment.load if moment.server == "running" else 0.0
+        self._host.advance(step, requests=requests, load=served, loading=loading)
+
+    def _pid(self, life: int) -> int:
+        return _FIRST_PID + 400 * life
+
+    def _holders(self) -> list[tuple[int, int]]:
+        """Who holds memory on the GPU: the server, the language model's worker, and one that a dead server left."""
+        triton, held = self._triton, []
+        if triton.moment.orphan and triton.lives:
+            dead = triton.lives if triton.state == "dead" else triton.lives - 1
+            held.append((self._pid(dead) + 1, MODELS[LLM].memory))
+        if triton.state == "running":
+            own = sum(MODELS[name].memory for name in triton.served if name != LLM)
+            held.append((self._pid(triton.lives), own + GIB))
+            held.append((self._pid(triton.lives) + 1, MODELS[LLM].memory))
+        return held
+
+    def _write_server(self, life: int, server: str) -> None:
+        """The server's processes and what systemd would say of its unit."""
+        pid = self._pid(life)
+        if server == "dead":
+            for gone in (pid, pid + 1):
+                self._root.remove(f"/proc/{gone}")
+        elif not (self._root.folder / f"proc/{pid}/comm").exists():
+            started = self._started
+            worker = ["VLLM::EngineCore"]
+            self._root.process(pid + 1, worker, name="VLLM::EngineCore", parent=pid, started=started)
+            self._root.process(pid, self._arguments(), name="tritonserver", parent=1, started=started)
+        active, sub, main = ("active", "running", pid) if server != "dead" else ("activating", "auto-restart", 0)
+        code, status = ("2", "9") if server == "dead" else ("0", "0")
+        rows = {
+            "Id": UNIT,
+            "LoadState": "loaded",
+            "ActiveState": active,
+            "SubState": sub,
+            "Result": "signal" if server == "dead" else "success",
+            "UnitFileState": "enabled",
+            "FragmentPath": f"/etc/systemd/system/{UNIT}",
+            "NRestarts": str(max(life - (server != "dead"), 0)),
+            "ExecMainCode": code,
+            "ExecMainStatus": status,
+            "MainPID": str(main),
+            "NeedDaemonReload": "no",
+        }
+        self._root.write(SYSTEMCTL, "".join(f"{key}={value}\n" for key, value in rows.items()))
+
+    def _arguments(self) -> list[str]:
+        return [
+            "/opt/stand-in/bin/tritonserver",
+            "--model-repository=/opt/stand-in/models",
+            "--model-control-mode=explicit",
+            "--http-address=127.0.0.1",
+            f"--http-port={self._ports.http}",
+            f"--metrics-port={self._ports.metrics}",
+            "--allow-grpc=false",
+            "--metrics-config=summary_latencies=true",
+        ]
