@@ -7,19 +7,22 @@ with it the settings, the network and the rest, is imported when that command ru
 from __future__ import annotations
 
 import argparse
-import difflib
 import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from console.cli import options
 from console.cli.exits import Exit, UsageError
 
+if TYPE_CHECKING:
+    from console.cli.front import Front
+
 PROGRAM = "droplet-console"
 _OUTPUT_LOST = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-_WITH_VALUE = frozenset({"--config", "--timeout", "--server"})
+_WITH_VALUE = frozenset({"--config", "--timeout", "--server", "--theme"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +32,13 @@ class Command:
     Attributes:
         help: One line.
         describe: Adds its own arguments.
-        run: Runs it and returns the exit status.
+        run: Runs it and returns the exit status; the last argument opens screens, where they are at hand.
         honoured: The shared flags it can honour, beyond ``options.ALWAYS``.
     """
 
     help: str
     describe: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, options.Options], Exit]
+    run: Callable[[argparse.Namespace, options.Options, Front | None], int]
     honoured: frozenset[str] = frozenset()
 
 
@@ -43,7 +46,7 @@ def _describe_droplets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="*", metavar="NAME|@GROUP|@TAG", help="only these")
 
 
-def _run_droplets(arguments: argparse.Namespace, given: options.Options) -> Exit:
+def _run_droplets(arguments: argparse.Namespace, given: options.Options, _: Front | None) -> Exit:
     from console.cli.droplets import run
 
     return run(arguments.target, given)
@@ -63,7 +66,7 @@ def _describe_status(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first", action="store_true", help="the first figures to come, without rates")
 
 
-def _run_status(arguments: argparse.Namespace, given: options.Options) -> Exit:
+def _run_status(arguments: argparse.Namespace, given: options.Options, _: Front | None) -> Exit:
     from console.cli.status import run
 
     return run(arguments.target, given, first=arguments.first)
@@ -75,7 +78,7 @@ def _describe_watch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=_count, metavar="N", help="end after so many samples of each droplet")
 
 
-def _run_watch(arguments: argparse.Namespace, given: options.Options) -> Exit:
+def _run_watch(arguments: argparse.Namespace, given: options.Options, _: Front | None) -> Exit:
     from console.cli.watch import run
 
     return run(arguments.target, given, interval=arguments.interval, count=arguments.count)
@@ -87,8 +90,34 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _describe_screens(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--theme", choices=("dark", "light", "ansi"), help="colours; default: by the terminal")
+    parser.add_argument("--ascii", action="store_true", help="no signs beyond ASCII")
+
+
+def _describe_console(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", nargs="*", metavar="TARGET", help="droplets to show; none: all of the settings")
+    _describe_screens(parser)
+
+
+def _run_console(arguments: argparse.Namespace, given: options.Options, front: Front | None) -> int:
+    from console.cli.console import run
+
+    return run(arguments, given, front)
+
+
+def _run_demo(arguments: argparse.Namespace, given: options.Options, front: Front | None) -> int:
+    from console.cli.console import run_demo
+
+    return run_demo(arguments, given, front)
+
+
 _REMOTE = frozenset({"timeout", "server"})
+_SCREENS = frozenset({"config", "read_only"})
+CONSOLE = Command("the console", _describe_console, _run_console)
+"""What a command line without a command means."""
 COMMANDS = {
+    "demo": Command("the console on an embedded practice droplet", _describe_screens, _run_demo),
     "droplets": Command("the inventory", _describe_droplets, _run_droplets),
     "status": Command("one picture of each droplet, then exit", _describe_status, _run_status, _REMOTE),
     "watch": Command("samples as they come", _describe_watch, _run_watch, _REMOTE),
@@ -99,6 +128,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
+        usage=f"{PROGRAM} [FLAGS] [TARGET ...]\n       {PROGRAM} [FLAGS] COMMAND ...",
         description="Operations for GPU droplets that serve models with NVIDIA Triton.",
         epilog="Exit status: 0 done, 1 not well, 2 usage or settings, 3 no connection, 4 rolled back, "
         "5 state not known, 6 refused, 130 interrupted.",
@@ -110,21 +140,35 @@ def build_parser() -> argparse.ArgumentParser:
     for name, command in COMMANDS.items():
         own = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         command.describe(own)
-        options.add(own, options.ALWAYS | command.honoured)
+        options.add(own, _honoured(command))
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def _console_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
+    CONSOLE.describe(parser)
+    options.add(parser, _honoured(CONSOLE))
+    return parser
+
+
+def _honoured(command: Command) -> frozenset[str]:
+    if command is CONSOLE or command is COMMANDS["demo"]:
+        return _SCREENS
+    return options.ALWAYS | command.honoured
+
+
+def main(argv: Sequence[str] | None = None, front: Front | None = None) -> int:
     """Run a command line.
 
     Args:
         argv: The words after the program's name; those of the process by default.
+        front: Opens the screens; without it there are none.
 
     Returns:
         The exit status (``Exit``).
     """
     try:
-        status = _dispatch(sys.argv[1:] if argv is None else list(argv))
+        status = _dispatch(sys.argv[1:] if argv is None else list(argv), front)
         sys.stdout.flush()
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
@@ -145,21 +189,20 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _dispatch(words: list[str]) -> Exit:
+def _dispatch(words: list[str], front: Front | None) -> int:
     try:
-        _check_command(words)
+        name = _command(words)
+        if name is None and not {"-h", "--help", "--version"} & set(words):
+            arguments = _console_parser().parse_args(words)
+            return _run(CONSOLE, arguments, _given(arguments, "the console", CONSOLE), front)
         arguments = build_parser().parse_args(words)
         if arguments.version:
             from console import __version__
 
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
             return Exit.DONE
-        if arguments.command is None:
-            build_parser().print_help(sys.stderr)
-            return Exit.USAGE
         command = COMMANDS[arguments.command]
-        given = options.read(arguments, arguments.command, options.ALWAYS | command.honoured)
-        return _run(command, arguments, given)
+        return _run(command, arguments, _given(arguments, f"`{arguments.command}`", command), front)
     except UsageError as error:
         _say(str(error))
         return Exit.USAGE
@@ -167,12 +210,25 @@ def _dispatch(words: list[str]) -> Exit:
         return Exit.DONE if not end.code else Exit.USAGE
 
 
-def _run(command: Command, arguments: argparse.Namespace, given: options.Options) -> Exit:
+def _given(arguments: argparse.Namespace, called: str, command: Command) -> options.Options:
+    try:
+        return options.read(arguments, called, _honoured(command))
+    except UsageError:
+        if command is CONSOLE:
+            from console.cli.console import misspelt
+
+            mistake = misspelt(arguments.target)
+            if mistake is not None:
+                raise UsageError(mistake) from None
+        raise
+
+
+def _run(command: Command, arguments: argparse.Namespace, given: options.Options, front: Front | None) -> int:
     from console.remote.errors import RemoteError
     from console.settings.errors import SettingsError
 
     try:
-        return command.run(arguments, given)
+        return command.run(arguments, given, front)
     except SettingsError as error:
         for mistake in error.mistakes:
             _say(str(mistake))
@@ -182,18 +238,15 @@ def _run(command: Command, arguments: argparse.Namespace, given: options.Options
         return Exit.NO_CONNECTION
 
 
-def _check_command(words: list[str]) -> None:
-    """Refuse an unknown command in words of our own: argparse's list what is possible, not what was meant."""
+def _command(words: list[str]) -> str | None:
+    """The command among the words; None where the first word that is no flag is a droplet, or there is none."""
     waiting = iter(words)
     for word in waiting:
         if word in _WITH_VALUE:
             next(waiting, None)
         elif not word.startswith("-"):
-            if word in COMMANDS:
-                return
-            close = difflib.get_close_matches(word, COMMANDS, n=1)
-            meant = f"did you mean {close[0]}?" if close else f"for a droplet: `{PROGRAM} status {word!a}`"
-            raise UsageError(f"no command {word!a}; {meant} (commands: {', '.join(COMMANDS)})")
+            return word if word in COMMANDS else None
+    return None
 
 
 def _say(text: str) -> None:

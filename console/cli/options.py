@@ -40,6 +40,7 @@ ALWAYS = frozenset({"config", "json", "read_only"})
 """Every command honours these: a read-only command keeps ``--read-only`` by what it is."""
 
 _REFUSALS = {
+    "json": "shows screens; for JSON there are `status` and `watch`",
     "dry_run": "changes nothing, so there is nothing to try out",
     "yes": "asks for no confirmation",
     "timeout": "waits for no droplet",
@@ -81,11 +82,16 @@ def add(parser: argparse.ArgumentParser, honoured: frozenset[str]) -> None:
 def read(arguments: argparse.Namespace, command: str, honoured: frozenset[str]) -> Options:
     """The shared flags of a parsed command line.
 
+    Args:
+        arguments: As argparse gave them.
+        command: What is run, for the message: "`watch`".
+        honoured: The flags that it can honour.
+
     Raises:
         UsageError: A flag was given that the command cannot honour.
     """
     for name, reason in _REFUSALS.items():
         if name not in honoured and getattr(arguments, name, None):
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning here: `{command}` {reason}")
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning here: {command} {reason}")
     given = {name: getattr(arguments, name) for name in Options.__slots__ if hasattr(arguments, name)}
     return Options(**given)

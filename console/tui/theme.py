@@ -121,15 +121,16 @@ def _own(palette: str, colour: str) -> Style:
     return Style.parse("bold " + _OWN.get(palette, {}).get(colour, colour))
 
 
-def choose(environment: Mapping[str, str], theme: str | None = None) -> Look:
+def choose(environment: Mapping[str, str], theme: str | None = None, *, plain: bool = False) -> Look:
     """What fits the terminal.
 
     Args:
         environment: TERM, COLORTERM, NO_COLOR, LC_ALL, LC_CTYPE, LANG, COLORFGBG and DROPLET_CONSOLE_THEME.
         theme: One of ``NAMES`` where a person has said so.
+        plain: ASCII signs, whatever the locale says.
     """
     asked = theme or environment.get("DROPLET_CONSOLE_THEME", "")
-    symbols = UNICODE if takes_utf8(environment) else ASCII
+    symbols = UNICODE if takes_utf8(environment) and not plain else ASCII
     if asked in _PALETTES:
         return look(asked, symbols)
     if "NO_COLOR" in environment or not _many_colours(environment):

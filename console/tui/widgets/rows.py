@@ -95,7 +95,7 @@ def arrange(
 
 @lru_cache(maxsize=32)
 def matcher(text: str) -> Callable[[str], bool]:
-    """What a filter lets through: a regular expression or plain text, in either case of letters; "!" turns it round.
+    """What a filter lets through: a regular expression or plain text, whatever the case; "!" turns it round.
 
     Text that is no regular expression is looked for as it stands.
     """

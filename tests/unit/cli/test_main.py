@@ -76,7 +76,7 @@ def test_without_settings_the_inventory_is_empty_and_says_so(
     ("words", "said"),
     [
         (["statsu", "x"], "no command 'statsu'; did you mean status?"),
-        (["--json", "gpu-1"], "for a droplet: `droplet-console status 'gpu-1'`"),
+        (["--json", "gpu-1"], "--json has no meaning here: the console shows screens; for JSON there are `status`"),
         (["--timeout", "5", "wacth"], "did you mean watch?"),
         (["status"], "required: TARGET"),
         (["status", "x", "--tmeout", "5"], "unrecognized arguments"),
@@ -93,7 +93,10 @@ def test_without_settings_the_inventory_is_empty_and_says_so(
         (["status", "x:99999", "--config", "/dev/null"], "99999 is no port"),
         (["status", "@all", "--config", "/dev/null"], "the settings know no groups"),
         (["status", "x", "--config", "/none.yaml"], "/none.yaml: no such file (named by --config)"),
-        ([], "usage: droplet-console"),
+        (["--config", "/dev/null"], "no droplet is named, and the settings list none"),
+        (["gpu-1", "--config", "/dev/null"], "the console needs a terminal"),
+        (["demo"], "the console needs a terminal"),
+        (["a b", "--config", "/dev/null"], "'a b' is no droplet"),
     ],
 )
 def test_what_cannot_be_is_said_on_stderr_with_status_2(
