@@ -92,14 +92,32 @@ host_io() {
     [ -z "$found" ] || printf ',"io":{"read":%d,"write":%d}' $((read_sectors * 512)) $((written_sectors * 512))
 }
 
+# The interfaces with a device of their own, which are the physical ones: no loopback, bridge or veth. Without such,
+# in a container say, the one that the default route leaves by.
+network_interfaces() {
+    interfaces=' '
+    for device in "$root"/sys/class/net/*/device; do
+        [ -e "$device" ] || continue
+        device=${device%/device}
+        interfaces="$interfaces${device##*/} "
+    done
+    [ "$interfaces" = ' ' ] && [ -r "$root/proc/net/route" ] || return 0
+    while read -r name destination _; do
+        [ "$destination" != 00000000 ] || interfaces=" $name "
+    done <"$root/proc/net/route"
+}
+
 host_net() {
     received=0 sent=0 found=''
+    network_interfaces
     while IFS=': ' read -r name in _ _ _ _ _ _ _ out _; do
-        # Interfaces with a device of their own are physical: no loopback, bridge or veth.
-        [ -e "$root/sys/class/net/$name/device" ] || continue
-        received=$((received + in)) sent=$((sent + out)) found=yes
+        case $interfaces in
+            *" $name "*) received=$((received + in)) sent=$((sent + out)) found=yes ;;
+        esac
     done <"$root/proc/net/dev"
-    [ -z "$found" ] || printf ',"net":{"rx":%d,"tx":%d}' "$received" "$sent"
+    if [ -n "$found" ]; then
+        printf ',"net":{"rx":%d,"tx":%d}' "$received" "$sent"
+    fi
 }
 
 host() {

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from console.remote.errors import RemoteError
+from console.remote.errors import FailureKind, RemoteError
 
 WATCHED_CEILING = 8.0
 UNWATCHED_CEILING = 60.0
+TURNED_AWAY = frozenset({FailureKind.REFUSED, FailureKind.LIMITED})
+"""What a ban looks like from outside."""
+STUBBORN = {6: 16.0, 10: 30.0}
+"""From so many failures in a row on, who is turned away tries only every so many seconds. UFW's ``limit`` renews
+its ban while it counts six tries in 30 s from an address: several consoles behind one must become rarer."""
 JITTER = 0.25
 """A delay is spread over this share of it, so that a fleet does not come back in one instant."""
 
@@ -17,7 +22,8 @@ def delay(
 
     Args:
         failures: Failed logins in a row since the droplet was last live; 0 right after the loss.
-        watched: Somebody is looking: 1, 2, 4, then every 8 s. Otherwise on up to 60 s.
+        watched: Somebody is looking: 1, 2, 4, then every 8 s, and more seldom where it goes on being turned
+            away. Otherwise on up to 60 s.
         error: What failed last.
         spent: Seconds that the failed try took: who did not answer all that time is not to be waited for again.
         random: From 0 to below 1. Jitter shortens or lengthens by at most ``JITTER`` / 2.
@@ -28,6 +34,8 @@ def delay(
     if error is not None and error.needs_a_person:
         return None
     ceiling = WATCHED_CEILING if watched else UNWATCHED_CEILING
+    if error is not None and error.kind in TURNED_AWAY:
+        ceiling = max([ceiling, *(seconds for many, seconds in STUBBORN.items() if failures >= many)])
     seconds = min(ceiling, 2.0 ** min(max(failures, 0), 10))
     seconds = max(seconds - spent, 1.0) * (1.0 + JITTER * (random - 0.5))
     if error is not None and error.retry_after is not None:

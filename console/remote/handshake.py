@@ -16,6 +16,8 @@ from console.remote.transport import Process, Source
 
 _NOISE_KEPT = 4096
 _FIRST_LINE = 1 << 16
+_SLOWEST = 1024.0
+"""Bytes a second: on a line slower than this nothing is of use."""
 _HUNG_S = 30.0
 """Seconds to leave a droplet alone where a start hangs: a login shell that hangs stays there, one for each try."""
 
@@ -78,6 +80,8 @@ class Handshake:
             if "need" in answer and not self._sent and answer["need"] == bundle().id:
                 self._sent = True
                 archive = bundle().archive
+                # The time-out is for answers; a line that is dead while this travels is noticed by itself.
+                self._deadline += len(archive) / _SLOWEST
                 self.send(len(archive).to_bytes(8, "big") + archive)
             elif "hello" in answer or "error" in answer:
                 return Greeting(answer, self._buffer, self._complaints.decode("utf-8", "replace"))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
 from console.remote.errors import FailureKind, RemoteError
+from console.remote.login_log import LoginLog
 
 FLEET_LOGINS = 10
 LOGINS_PER_WINDOW = 4
@@ -117,10 +118,22 @@ class Attempt:
 
 
 class LoginRate:
-    """A sliding window of logins for each address."""
+    """A sliding window of logins for each address.
+
+    Args:
+        count: Logins in a window.
+        window: Its seconds.
+        clock: Seconds.
+        log: What other consoles of this machine did. It holds up those who come again by themselves; a first login,
+            which a person wants now, is only noted there.
+    """
 
     def __init__(
-        self, count: int = LOGINS_PER_WINDOW, window: float = WINDOW, clock: Callable[[], float] = time.monotonic
+        self,
+        count: int = LOGINS_PER_WINDOW,
+        window: float = WINDOW,
+        clock: Callable[[], float] = time.monotonic,
+        log: LoginLog | None = None,
     ) -> None:
         self._count = count
         self._window = window
@@ -128,6 +141,8 @@ class LoginRate:
         self._lock = threading.Lock()
         self._made: dict[Hashable, deque[float]] = {}
         self._pending: dict[Hashable, int] = {}
+        self._log = log
+        self._known: set[Hashable] = set()
 
     def wait(self, address: Hashable) -> float:
         """Seconds until another login to ``address`` is allowed; 0 if it is now."""
@@ -135,14 +150,21 @@ class LoginRate:
             return self._wait(address)
 
     def _wait(self, address: Hashable) -> float:
-        made, now = self._made.get(address, deque()), self._clock()
-        while made and now - made[0] >= self._window:
-            made.popleft()
-        if not made:
+        own, now = self._made.get(address, deque()), self._clock()
+        while own and now - own[0] >= self._window:
+            own.popleft()
+        if not own:
             self._made.pop(address, None)
-        if len(made) + self._pending.get(address, 0) < self._count:
+        made = sorted([*own, *self._others(address)])
+        pending = self._pending.get(address, 0)
+        if len(made) + pending < self._count:
             return 0.0
-        return made[0] + self._window - now if made else 1.0
+        # Others may have made more than the window allows: all that are too many must have left it.
+        last = len(made) + pending - self._count
+        return made[min(last, len(made) - 1)] + self._window - now if made else 1.0
+
+    def _others(self, address: Hashable) -> list[float]:
+        return self._log.others(address) if self._log is not None and address in self._known else []
 
     @contextmanager
     def attempt(self, address: Hashable, name: str) -> Iterator[Attempt]:
@@ -174,4 +196,8 @@ class LoginRate:
             if not self._pending[address]:
                 del self._pending[address]
             if noticed:
-                self._made.setdefault(address, deque()).append(self._clock())
+                now = self._clock()
+                self._known.add(address)
+                self._made.setdefault(address, deque()).append(now)
+                if self._log is not None:
+                    self._log.add(address, now)

@@ -15,7 +15,8 @@ from console.remote.errors import FailureKind, RemoteError
 from console.remote.exchange import Exchange
 from console.remote.host_keys import HostKeys
 from console.remote.jump import JumpPool
-from console.remote.limits import Attempt, FleetSlots, LoginRate, Slot
+from console.remote.limits import WINDOW, Attempt, FleetSlots, LoginRate, Slot
+from console.remote.login_log import LoginLog
 from console.remote.memory import Memory
 from console.remote.ongoing import Ongoing
 from console.remote.paramiko_api import Handshake, NoBanner, Stream, Transport, line_errors, make_transport, warm_up
@@ -32,14 +33,14 @@ class LoginContext:
     """What all logins of this process share: limits, jump hosts, what was typed, accepted host keys.
 
     Args:
-        app_known_hosts: Where accepted host keys are kept.
+        app_known_hosts: Where accepted host keys are kept; what consoles tell each other lies beside it.
         clock: For the limits; seconds.
     """
 
     def __init__(self, app_known_hosts: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.host_keys = HostKeys(app_known_hosts)
         self.memory = Memory()
-        self.rate = LoginRate(clock=clock)
+        self.rate = LoginRate(clock=clock, log=LoginLog(app_known_hosts.with_name("logins"), WINDOW, clock))
         self.slots = FleetSlots()
         self.jumps = JumpPool(clock)
         self.ongoing = Ongoing()

@@ -103,6 +103,15 @@ def test_the_host_from_proc(droplet: Droplet, shell: list[str]) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+def test_a_container_has_no_physical_interface_but_a_default_route(droplet: Droplet, shell: list[str]) -> None:
+    (droplet.root / "sys/class/net/eth0/device").unlink()
+    assert "net" not in droplet.one_tick(shell)["doc"]["host"]
+    routes = "Iface\tDestination\tGateway\nlo\t0000007F\t00000000\neth0\t00000000\t0102000A\n"
+    droplet.write("/proc/net/route", routes)
+    assert droplet.one_tick(shell)["doc"]["host"]["net"] == {"rx": 100, "tx": 200}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 def test_gpus_from_nvidia_smi(droplet: Droplet, shell: list[str]) -> None:
     droplet.tool("nvidia-smi", f"cat <<'END'\n{NVIDIA_SMI}END")
     document = droplet.one_tick(shell)["doc"]

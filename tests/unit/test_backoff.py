@@ -43,7 +43,7 @@ def test_jitter_stays_small_and_retry_after_is_never_cut_short(
     failures: int, watched: bool, random: float, retry_after: float | None
 ) -> None:
     error = RemoteError(FailureKind.LIMITED, "limited", retry_after=retry_after)
-    plain = backoff.delay(failures, watched=watched)
+    plain = backoff.delay(failures, watched=watched, error=RemoteError(FailureKind.LIMITED, "limited"))
     delay = backoff.delay(failures, watched=watched, error=error, random=random)
     assert plain is not None
     assert delay is not None
@@ -57,3 +57,16 @@ def test_the_time_that_a_try_took_is_not_waited_for_again() -> None:
     assert backoff.delay(4, watched=True, spent=3.0) == 5
     limited = RemoteError(FailureKind.LIMITED, "no", retry_after=20.0)
     assert (backoff.delay(4, watched=True, spent=15.0, error=limited) or 0) >= 20
+
+
+@pytest.mark.parametrize("kind", sorted(backoff.TURNED_AWAY))
+def test_who_is_turned_away_for_long_becomes_rarer(kind: FailureKind) -> None:
+    error = RemoteError(kind, "no")
+    delays = [backoff.delay(n, watched=True, error=error) or 0 for n in range(13)]
+    assert delays == [1, 2, 4, 8, 8, 8, 16, 16, 16, 16, 30, 30, 30]
+    assert sum(delays[:6]) >= 30  # a droplet that boots is not made to wait
+
+
+def test_other_failures_are_tried_every_8_seconds_for_ever() -> None:
+    error = RemoteError(FailureKind.TIMED_OUT, "no")
+    assert [backoff.delay(n, watched=True, error=error) for n in (6, 10, 1000)] == [8, 8, 8]

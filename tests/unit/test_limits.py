@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.limits import FleetSlots, LoginRate
+from console.remote.limits import WINDOW, FleetSlots, LoginRate
+from console.remote.login_log import LoginLog
 
 
 class Clock:
@@ -156,3 +158,49 @@ def test_who_waits_for_a_place_notices_by_himself_that_one_is_silent() -> None:
 
         threading.Thread(target=other, daemon=True).start()
         assert entered.wait(5)
+
+
+def consoles(path: Path, clock: Clock, count: int) -> list[LoginRate]:
+    """Of one machine and one user; in truth each is a process of its own."""
+    return [LoginRate(clock=clock, log=LoginLog(path, WINDOW, clock)) for _ in range(count)]
+
+
+def test_consoles_that_come_again_by_themselves_share_the_window(tmp_path: Path) -> None:
+    clock = Clock()
+    rates = consoles(tmp_path / "logins", clock, 3)
+    assert [knock(rate) for rate in rates] == [True] * 3
+    made = [clock.now] * 3
+    for _ in range(300):
+        clock.now += 1
+        made += [clock.now for rate in rates if knock(rate)]
+    for index in range(len(made) - 4):
+        assert made[index + 4] - made[index] >= 30
+    assert len(made) >= 4 * 10, "nor are they kept from what they may do"
+
+
+def test_a_first_login_waits_for_no_other_console(tmp_path: Path) -> None:
+    clock = Clock()
+    *others, last = consoles(tmp_path / "logins", clock, 7)
+    assert all(knock(rate) for rate in others)
+    assert knock(last)
+    assert not knock(last)
+    with pytest.raises(RemoteError) as caught, last.attempt("web1", "web1"):
+        pass
+    assert caught.value.retry_after == 30
+    assert knock(last, "web2")
+
+
+@pytest.mark.parametrize("content", [b"", b"x y z\n\xff\xfe\0\n9e99 z a\nnan q b\n1\n" * 100, b"1e9 k a\n"])
+def test_the_shared_file_may_hold_anything(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "logins"
+    path.write_bytes(content)
+    clock = Clock()
+    (rate,) = consoles(path, clock, 1)
+    assert [knock(rate) for _ in range(5)] == [True] * 4 + [False]
+    assert len(path.read_bytes().splitlines()) == 4
+    assert path.stat().st_mode & 0o777 in (0o600, 0o644)
+
+
+def test_without_a_file_each_console_counts_for_itself(tmp_path: Path) -> None:
+    (rate,) = consoles(tmp_path / "no-such-folder" / "logins", Clock(), 1)
+    assert [knock(rate) for _ in range(5)] == [True] * 4 + [False]
