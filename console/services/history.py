@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from console.domain.telemetry.sample import GpuSample, ModelSample, Sample
 from console.domain.telemetry.series import Series
-from console.domain.telemetry.totals import ModelKey, Totals
+from console.domain.telemetry.totals import ModelKey, Totals, totals
 
 MODELS = 16
 """Models with a history of their own: the first to have had traffic."""
+SERVERS = 8
 GPUS = 16
 BATCHES_S = 60.0
 """The histogram of batch sizes is over this long, and over this many ticks at most."""
@@ -54,17 +55,26 @@ class History:
         self._end, self._stream = sample.time, sample.stream
         self._put(None, _of_all(sample, of_all), sample.time, seconds)
         self._count(None, sample.time, of_all.batches)
+        if len(sample.servers) > 1:
+            for server in sample.servers[:SERVERS]:
+                self._add_server(sample, ModelKey(server.name, "", ""), seconds)
         for server in sample.servers:
             for model in server.models:
                 key = ModelKey(server.name, model.name, model.version)
-                if key in self._owners or (model.rps and self._room(ModelKey, MODELS)):
+                if key in self._owners or (model.rps and self._room(MODELS, ModelKey)):
                     self._put(key, _of_model(model), sample.time, seconds)
                     self._count(key, sample.time, model.window_batches)
         for gpu in sample.gpus:
             uuid = GpuKey(gpu.uuid)
-            if uuid in self._owners or self._room(GpuKey, GPUS):
+            if uuid in self._owners or self._room(GPUS, GpuKey):
                 self._put(uuid, _of_gpu(gpu), sample.time, seconds)
         return forward
+
+    def _add_server(self, sample: Sample, key: ModelKey, seconds: float) -> None:
+        if key in self._owners or self._room(MODELS + SERVERS, ModelKey):
+            summed = totals(sample, key)
+            self._put(key, _of_models(summed), sample.time, seconds)
+            self._count(key, sample.time, summed.batches)
 
     def series(self, figure: str, of: Of = None) -> Series | None:
         """A figure's history; None where none is kept."""
@@ -96,7 +106,7 @@ class History:
                 return since
         return sample.interval
 
-    def _room(self, kind: type, limit: int) -> bool:
+    def _room(self, limit: int, kind: type) -> bool:
         return sum(isinstance(owner, kind) for owner in self._owners) < limit
 
     def _put(self, of: Of, figures: Mapping[str, float | None], end: float, seconds: float) -> None:
@@ -119,7 +129,16 @@ class History:
 
 
 def _of_all(sample: Sample, figures: Totals) -> dict[str, float | None]:
-    host = sample.host
+    return {
+        **_of_models(figures),
+        "dram_percent": figures.dram_percent,
+        "utilization_percent": figures.utilization_percent,
+        "memory_percent": figures.memory_percent,
+        "cpu_percent": sample.host.cpu.busy_percent,
+    }
+
+
+def _of_models(figures: Totals) -> dict[str, float | None]:
     return {
         "rps": figures.rps,
         "hit_rate": figures.hit_rate,
@@ -127,10 +146,6 @@ def _of_all(sample: Sample, figures: Totals) -> dict[str, float | None]:
         "mean_batch": figures.mean_batch,
         "queue_ms": figures.queue_ms,
         "compute_ms": figures.compute_ms,
-        "dram_percent": figures.dram_percent,
-        "utilization_percent": figures.utilization_percent,
-        "memory_percent": figures.memory_percent,
-        "cpu_percent": host.cpu.busy_percent,
     }
 
 

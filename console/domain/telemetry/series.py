@@ -18,25 +18,29 @@ class Summary:
 
 
 class Series:
-    """The last ``capacity`` values of one figure, 24 bytes each, whatever is put in.
+    """The last ``capacity`` values of one figure, 24 bytes each as they come, whatever is put in.
 
     A value stands for the time since the one before it (a rate does so exactly): that stretch comes with it, and
     where stretches do not touch there is a gap.
     """
 
-    __slots__ = ("_ends", "_head", "_size", "_starts", "_values")
+    __slots__ = ("_capacity", "_ends", "_head", "_size", "_starts", "_values")
 
     def __init__(self, capacity: int) -> None:
         if capacity < 1:
             raise ValueError(f"a series holds one value at least, not {capacity}")
-        self._starts = array("d", bytes(8 * capacity))
-        self._ends = array("d", bytes(8 * capacity))
-        self._values = array("d", bytes(8 * capacity))
+        self._capacity = capacity
+        self._starts, self._ends, self._values = array("d"), array("d"), array("d")
         self._head = 0
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def end(self) -> float | None:
+        """When the newest value ended; None where nothing is there."""
+        return self._ends[self._at(self._size - 1)] if self._size else None
 
     def add(self, end: float, seconds: float, value: float | None) -> bool:
         """Add what held for ``seconds`` until ``end``.
@@ -49,15 +53,18 @@ class Series:
         Returns:
             False where ``end`` is not after the last one: the clock went back, and nothing was added.
         """
-        last = self._ends[self._at(self._size - 1)] if self._size else None
+        last = self.end
         if not isfinite(end) or (last is not None and end <= last):
             return False
         start = end - seconds if isfinite(seconds) and seconds >= 0 else end
-        slot = self._at(self._size)
-        if self._size == len(self._values):
-            self._head = (self._head + 1) % len(self._values)
-        else:
+        if self._size < self._capacity:  # the arrays grow with what is put in: most histories stay short
+            slot = self._size
             self._size += 1
+            for grown in (self._starts, self._ends, self._values):
+                grown.append(nan)
+        else:
+            slot = self._head
+            self._head = (self._head + 1) % self._capacity
         self._starts[slot] = start if last is None else max(start, last)
         self._ends[slot] = end
         self._values[slot] = value if value is not None and isfinite(value) else nan
@@ -65,11 +72,10 @@ class Series:
 
     def points(self, since: float | None = None) -> Iterator[tuple[float, float, float | None]]:
         """``(start, end, value)`` in order of time, None in a gap; only those that end after ``since``."""
-        for number in range(self._size):
+        for number in range(0 if since is None else self._after(since), self._size):
             at = self._at(number)
-            if since is None or self._ends[at] > since:
-                value = self._values[at]
-                yield self._starts[at], self._ends[at], value if value == value else None
+            value = self._values[at]
+            yield self._starts[at], self._ends[at], value if value == value else None
 
     def last(self) -> float | None:
         """The newest value; None where that is a gap, or nothing is there."""
@@ -104,8 +110,29 @@ class Series:
                     held[column].append((max(share, 0.0), value))
         return [_summary(values) for values in held]
 
+    def at(self, moment: float) -> float | None:
+        """The value that held at a moment; None in a gap."""
+        number = (
+            self._after(moment) if self._size and moment < self._ends[self._at(self._size - 1)] else self._size - 1
+        )
+        if number < 0 or not self._starts[self._at(number)] <= moment <= self._ends[self._at(number)]:
+            return None
+        value = self._values[self._at(number)]
+        return value if value == value else None
+
+    def _after(self, moment: float) -> int:
+        """The number of the first value that ends after ``moment``; the size where none does."""
+        low, high = 0, self._size
+        while low < high:
+            middle = (low + high) // 2
+            if self._ends[self._at(middle)] > moment:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
     def _at(self, number: int) -> int:
-        return (self._head + number) % len(self._values)
+        return (self._head + number) % self._capacity
 
 
 def _summary(values: list[tuple[float, float]]) -> Summary | None:

@@ -18,11 +18,16 @@ NO_GPU = "no GPU was found on this droplet"
 
 
 class ModelKey(NamedTuple):
-    """A version of a model on a server."""
+    """A version of a model on a server, or with an empty name all models of that server."""
 
     server: str
     name: str
     version: str
+
+    @property
+    def whole_server(self) -> bool:
+        """All models of a server are meant."""
+        return not self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def totals(sample: Sample, only: ModelKey | None = None) -> Totals:
 
     Args:
         sample: What is true about the droplet.
-        only: The one model they are to be of; all models by default.
+        only: The one model or server they are to be of; all models by default.
     """
     told = [one for one in _models(sample, only) if one.model.state == "READY"]
     why: dict[str, str] = {}
@@ -147,9 +152,9 @@ def keys(sample: Sample) -> list[ModelKey]:
     ]
 
 
-def find(sample: Sample, key: ModelKey) -> ModelSample | None:
-    """The model of that key."""
-    return next((one.model for one in _models(sample, key)), None)
+def find(sample: Sample, key: ModelKey) -> tuple[ModelSample, str] | None:
+    """The model of that key, and the JSON Pointer of its place."""
+    return next(((one.model, one.pointer) for one in _models(sample, key)), None)
 
 
 def _models(sample: Sample, only: ModelKey | None) -> Iterator[_Told]:
@@ -157,7 +162,7 @@ def _models(sample: Sample, only: ModelKey | None) -> Iterator[_Told]:
         if only is not None and server.name != only.server:
             continue
         for number, model in enumerate(server.models):
-            if only is None:
+            if only is None or only.whole_server:
                 wanted = model.scheduling != "ensemble"
             else:
                 wanted = model.name == only.name and model.version == only.version
@@ -259,7 +264,7 @@ def _why_none(sample: Sample, only: ModelKey | None) -> str:
         found = sample.unavailable.get(f"/servers/{place}/models")
         if found and not server.models:
             return found
-    return NOT_READY if only is None else f"{only.name} is not ready"
+    return NOT_READY if only is None or only.whole_server else f"{only.name} is not ready"
 
 
 def _why_gpus(sample: Sample, name: str) -> str:
