@@ -19,12 +19,18 @@ from console.domain.telemetry.text import printable
 from console.remote import backoff
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, LinkState, Phase
+from console.services.pace import Pace
 
 QUIET_S = 1.0
 """A tick may be this late before the line is called stalled."""
 LOST_S = 8.0
 """A line on which even a probe stays unanswered for this long is given up."""
 PROBE_EVERY_S = 30.0
+HEAVY_S = 0.1
+"""A line that costs more processor time is followed by a rest of that length: half a core a droplet at most."""
+FLOODED_S = 30.0
+"""A droplet that sends without measure is left alone for this long."""
+_OLD = "its lines are no newer than those before"
 
 
 class Line(Protocol):
@@ -70,6 +76,7 @@ class Monitor:
         self._builder = SampleBuilder(droplet)
         self._failures = 0
         self._began = 0.0
+        self._told = 0.0
         self.watched = True
         """Somebody looks at it: a lost line is tried again every 8 s, otherwise more and more seldom."""
         self._stopping = threading.Event()
@@ -128,19 +135,31 @@ class Monitor:
         stream = f"{self.droplet}/{time.time_ns():x}"
         live = False
         probed = last = time.monotonic()
+        pace = Pace(self._interval, last)
+        heavy = 0.0
         while not self._stopping.is_set():
+            if heavy > HEAVY_S:
+                self._stopping.wait(heavy)
+            heavy, worked = 0.0, time.thread_time()
             try:
                 tick = line.read(self._interval + QUIET_S)
             except TimeoutError:
                 live = False
                 self._on_silence(line, time.monotonic() - last)
                 continue
-            last = time.monotonic()
             if tick is None:
                 raise RemoteError(FailureKind.SCRIPT_FAILED, f"{self.droplet}: the telemetry ended by itself")
+            now = time.monotonic()
+            if not pace.allows(now):
+                raise self._flooded()
             sample = self._builder.feed(tick, arrived=time.time(), stream=stream)
+            heavy = time.thread_time() - worked
             if sample is None:
+                if now - last > self._interval + QUIET_S:
+                    live = False
+                    self._on_useless(now - last)
                 continue
+            last = now
             self._emit(Event(self.droplet, sample=sample))
             if not live:
                 live = True
@@ -160,6 +179,24 @@ class Monitor:
                 FailureKind.SCRIPT_FAILED,
                 f"{self.droplet}: the connection answers, but no telemetry came for {silent_s:.0f} s",
             )
+
+    def _on_useless(self, silent_s: float) -> None:
+        """Lines come, and no figures can be made of them: that is no life, however often they come."""
+        why = self._builder.problem or _OLD
+        if silent_s > 2 * LOST_S + self._interval:
+            raise RemoteError(
+                FailureKind.SCRIPT_FAILED, f"{self.droplet}: no figures came for {silent_s:.0f} s: {why}"
+            )
+        if time.monotonic() - self._told > QUIET_S:
+            self._say(Phase.STALLED, f"no figures for {silent_s:.0f} s: {why}")
+
+    def _flooded(self) -> RemoteError:
+        return RemoteError(
+            FailureKind.SCRIPT_FAILED,
+            f"{self.droplet}: telemetry comes far more often than every {self._interval:g} s as it should",
+            hint="what answers there is not this program's script, or its clock runs wild",
+            retry_after=FLOODED_S,
+        )
 
     def _wait_after(self, error: RemoteError) -> None:
         jitter = random.random()  # noqa: S311 - no secret
@@ -186,6 +223,7 @@ class Monitor:
         self, phase: Phase, words: str, *, error: RemoteError | None = None, retry_at: float | None = None
     ) -> None:
         state = LinkState(phase, words, time.time(), error=error, retry_at=retry_at, rtt_s=self._rtt)
+        self._told = time.monotonic()
         self._emit(Event(self.droplet, link=state))
 
 

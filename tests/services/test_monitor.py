@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from queue import Empty, Queue
 
@@ -10,8 +11,10 @@ import pytest
 
 from console.remote import backoff
 from console.remote.errors import FailureKind, RemoteError
+from console.services import monitor
 from console.services.link import Event, Phase
 from console.services.monitor import Monitor
+from console.services.pace import BURST, Pace
 
 
 def tick(seq: int) -> dict[str, object]:
@@ -48,9 +51,9 @@ class ScriptedLine:
 
 
 class Watched:
-    def __init__(self, open_line: Callable[[], ScriptedLine]) -> None:
+    def __init__(self, open_line: Callable[[], ScriptedLine], interval: float = 1.0) -> None:
         self.queue: Queue[Event] = Queue()
-        self.monitor = Monitor("d", open_line=open_line, emit=self.queue.put, interval=1.0)
+        self.monitor = Monitor("d", open_line=open_line, emit=self.queue.put, interval=interval)
         self.monitor.start()
 
     def until(self, wanted: Phase | int) -> Event:
@@ -183,3 +186,108 @@ def test_a_mistake_of_ours_is_told_and_the_droplet_is_tried_again(quick: None) -
     assert broken.closed.is_set()
     watched.until(7)
     watched.monitor.stop()
+
+
+def stalled(watched: Watched) -> str:
+    link = watched.until(Phase.STALLED).link
+    assert link is not None
+    return link.words
+
+
+class Repeating(ScriptedLine):
+    """The same line again and again, as fast or as slowly as told."""
+
+    def __init__(self, first: Mapping[str, object], again: Callable[[int], Mapping[str, object]], pause: float):
+        super().__init__(first)
+        self._again = again
+        self._pause = pause
+        self._count = 0
+
+    def read(self, timeout: float) -> Mapping[str, object] | None:
+        if not self.steps:
+            if self.closed.wait(self._pause):
+                raise RemoteError(FailureKind.LOST, "closed")
+            self._count += 1
+            self.steps.append(self._again(self._count))
+        return super().read(timeout)
+
+
+@pytest.mark.parametrize(
+    ("again", "why"),
+    [
+        (lambda count: {"foo": count}, "seq cannot be used"),
+        (lambda count: tick(count), "no newer"),
+        (lambda count: {**tick(10**9 + 2 * count), "full": False}, "are lost"),
+        (lambda count: {**tick(10**9 + count), "doc": None}, "without a document"),
+    ],
+)
+def test_lines_without_figures_are_no_life(
+    again: Callable[[int], Mapping[str, object]], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitor, "QUIET_S", 0.1)
+    monkeypatch.setattr(monitor, "LOST_S", 0.3)
+    useless = Repeating(tick(10**9), again, 0.05)
+    lines = [useless, ScriptedLine(tick(0))]
+    watched = Watched(lambda: lines.pop(0), interval=0.1)
+    watched.until(Phase.LIVE)
+    words = stalled(watched)
+    assert words.startswith("no figures for")
+    assert why in words
+    waiting = watched.until(Phase.WAITING).link
+    assert waiting is not None
+    assert why in waiting.words
+    assert useless.closed.is_set()
+    watched.until(Phase.LIVE)
+    watched.monitor.stop()
+
+
+def test_a_hole_is_told_and_over_with_the_next_whole_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "QUIET_S", 0.05)
+    patches = Repeating(tick(0), lambda count: {**tick(count + 5), "full": count == 8}, 0.05)
+    watched = Watched(lambda: patches, interval=0.1)
+    watched.until(Phase.LIVE)
+    assert "the lines before 6 are lost" in stalled(watched)
+    watched.until(13)
+    watched.until(Phase.LIVE)
+    watched.monitor.stop()
+
+
+def test_a_flood_is_cut_off_and_the_droplet_left_alone_for_a_while() -> None:
+    flood = Repeating(tick(0), lambda count: tick(count), 0.0)
+    watched = Watched(lambda: flood)
+    waiting = watched.until(Phase.WAITING).link
+    assert waiting is not None
+    assert waiting.error is not None
+    assert waiting.error.kind is FailureKind.SCRIPT_FAILED
+    assert waiting.retry_at is not None
+    assert waiting.retry_at - waiting.since >= monitor.FLOODED_S - 1
+    assert flood._count < 2 * BURST
+    watched.monitor.stop()
+
+
+def test_what_piled_up_while_nothing_was_read_is_no_flood() -> None:
+    pace = Pace(1.0, 0.0)
+    assert all(pace.allows(float(second)) for second in range(1, 100))
+    assert all(pace.allows(3700.0) for _ in range(3600 + BURST))
+    assert not all(pace.allows(3700.0) for _ in range(4 * 3600))
+
+
+def test_a_droplet_whose_lines_are_hard_work_gets_half_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 4,000 models a line, of which 2,000 are kept.
+    models = {f"m{number}": {"1": {"state": "READY", "success": 1}} for number in range(4_000)}
+    hard = Repeating(tick(0), lambda count: {**tick(count), "doc": {"servers": {"t": {"models": models}}}}, 0.0)
+    monkeypatch.setattr(monitor, "HEAVY_S", 0.01)
+    spent: list[float] = []
+    read = hard.read
+
+    def timed(timeout: float) -> Mapping[str, object] | None:
+        spent.append(time.thread_time())
+        return read(timeout)
+
+    monkeypatch.setattr(hard, "read", timed)
+    began = time.monotonic()
+    watched = Watched(lambda: hard)
+    watched.until(10)
+    took = time.monotonic() - began
+    watched.monitor.stop()
+    assert spent[10] - spent[0] < 0.75 * took
