@@ -357,6 +357,7 @@ facts() {
 
 main() {
     export LC_ALL=C
+    [ -z "${3:-}" ] || no_python="it takes Python 3.10 or newer on the droplet, and $3"
     printf '\001droplet-console/1 {"hello":1,"sh":true}\n'
     case ${1:-} in
         facts) facts ;;

@@ -42,8 +42,15 @@ def python(call: str, *, private: bool) -> tuple[list[str], bytes]:
     return [*command, boot_line(), call], b""
 
 
-def shell(script: str, request: Mapping[str, Any], root: str) -> list[str]:
-    """The command for the sh fallback; it has no input, and its end ends it."""
+def shell(script: str, request: Mapping[str, Any], root: str, *, why: str) -> list[str]:
+    """The command for the sh fallback; it has no input, and its end ends it.
+
+    Args:
+        script: Which.
+        request: Its request, of which the fallback knows the interval.
+        root: The folder that it takes for ``/``.
+        why: Why no Python does it, for the reasons that it gives: "there is none".
+    """
     interval = request.get("interval", 1)
     where = "" if root == "/" else root
-    return ["env", f"DROPLET_ROOT={where}", "sh", "-c", fallback(), "droplet-console", script, str(interval)]
+    return ["env", f"DROPLET_ROOT={where}", "sh", "-c", fallback(), "droplet-console", script, str(interval), why]

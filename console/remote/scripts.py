@@ -154,9 +154,14 @@ def open_script(
     try:
         return starter.with_password(starter.python)
     except RemoteError as error:
-        if error.kind is FailureKind.PYTHON_MISSING and script in FALLBACK:
+        if starter.without_python is None or script not in FALLBACK:
+            raise
+        try:
             return starter.with_password(lambda: starter.shell(request, root))
-        raise
+        except RemoteError as second:
+            if second.kind is FailureKind.LOST:
+                raise
+            raise error from second
 
 
 def run_script(
@@ -207,6 +212,8 @@ class _Starter:
         self._call = call
         self._privilege = privilege if privilege is not None and privilege.needed else None
         self._timeout = timeout
+        self.without_python: str | None = None
+        """Why no Python ran the script, where that was it: "there is none"."""
 
     def with_password(self, start: Callable[[], ScriptStream]) -> ScriptStream:
         """Start, and where sudo wants a password for that, ask for it and start again."""
@@ -233,7 +240,7 @@ class _Starter:
 
     def shell(self, request: Mapping[str, Any], root: str) -> ScriptStream:
         """By sh, where there is no usable Python."""
-        command = launch_command.shell(self._script, request, root)
+        command = launch_command.shell(self._script, request, root, why=self.without_python or "")
         if self._privilege is not None:
             command, first = self._privilege.wrap(command)
             return self._start(command, first)
@@ -256,14 +263,11 @@ class _Starter:
         answer = greeting.answer
         error = answer.get("error")
         if error in ("no-python", "python-version"):
-            found = (
-                f"its python3 is {printable(str(answer.get('python')), 20)}"
-                if "python" in answer
-                else "it has none"
-            )
+            found = f"its python3 is {printable(str(answer.get('python')), 20)}"
+            self.without_python = found if "python" in answer else "there is none"
             raise RemoteError(
                 FailureKind.PYTHON_MISSING,
-                f"{host}: Python 3.10 or newer is needed, and {found}",
+                f"{host}: Python 3.10 or newer is needed, and {self.without_python}",
                 hint="install it beside the system's own, for example `apt-get install python3.11`",
             )
         if "hello" not in answer:
@@ -271,6 +275,8 @@ class _Starter:
                 refused := sudo.refusal(self._privilege.user, host, greeting.complaints)
             ):
                 raise refused
+            # python3 broken by a half-done upgrade or a failing disk, for instance.
+            self.without_python = f"its python3 does not start: {printable(handshake.said(), 200)}"
             raise RemoteError(
                 FailureKind.SCRIPT_FAILED, f"{host}: the script {self._script} did not start: {handshake.said()}"
             )

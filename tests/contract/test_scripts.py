@@ -417,6 +417,18 @@ def test_noise_before_the_mark_is_kept_for_the_diagnosis(
     assert run_script(elsewhere, "probe", {"do": "echo"}, timeout=30, root=str(tmp_path))
 
 
+def test_a_python_that_is_broken(elsewhere: Transport, pythons: Path, tmp_path: Path) -> None:
+    (pythons / "python3").write_text("#!/bin/sh\necho 'libpython3.11.so: no such file' >&2; exit 127\n")
+    (pythons / "python3").chmod(0o755)
+    with pytest.raises(RemoteError, match="did not start: libpython3"):
+        run_script(elsewhere, "probe", {}, timeout=30, root=str(tmp_path))
+    facts = run_script(elsewhere, "facts", {}, timeout=30)
+    assert "its python3 does not start: libpython3.11.so" in facts["unavailable"][""]
+    with open_script(elsewhere, "telemetry", {"interval": 0.2}, timeout=30) as stream:
+        assert stream.hello.python is None
+        assert stream.read(20)
+
+
 def test_a_script_that_never_says_hello(elsewhere: Transport, pythons: Path, tmp_path: Path) -> None:
     seconds = long_sleep()
     (pythons / "python3").write_text(f"#!/bin/sh\ncat >/dev/null; kill $$; exec sleep {seconds}\n")
