@@ -123,7 +123,8 @@ class End(asyncio.Protocol):
         """Break this socket so that its other side sees a reset."""
         if self.transport is not None:
             sock = self.transport.get_extra_info("socket")
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            if sock.fileno() >= 0:  # it may have broken by itself in this very moment
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self.transport.abort()
 
 
