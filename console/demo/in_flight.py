@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from console.demo.counters import Counters, Split
 
@@ -25,7 +25,6 @@ class _Generation:
     wanted: int
     began: float = 0.0
     tokens: int = 0
-    first: float = 0.0
 
 
 @dataclass(slots=True)
@@ -39,26 +38,17 @@ class Tokens:
     between_count: int = 0
 
 
-@dataclass(slots=True)
-class Responses:
-    """Triton's response statistics: of the first response of each request, and of those that follow."""
-
-    first: Split = field(default_factory=Split)
-    later: Split = field(default_factory=Split)
-
-
 class Engine:
     """One language model.
 
     Attributes:
-        counters: Triton's; ``tokens`` the backend's own, ``responses`` Triton's by response.
+        counters: Triton's; ``tokens`` the backend's own.
         busy_s: Seconds in which a step ran, for ever.
     """
 
     def __init__(self, chance: random.Random, now: float) -> None:
         self.counters = Counters()
         self.tokens = Tokens()
-        self.responses = Responses()
         self.busy_s = 0.0
         self._chance = chance
         self._now = now
@@ -100,7 +90,7 @@ class Engine:
                 self._next += self._chance.expovariate(rate)
             while self._waiting and len(self._running) < SLOTS:
                 one = self._waiting.popleft()
-                one.began = one.first = self._now
+                one.began = self._now
                 self._running.append(one)
                 self.counters.last = self._now
             if not self._running:
@@ -117,14 +107,11 @@ class Engine:
             one.tokens += 1
             self.tokens.generated += 1
             if one.tokens == 1:
-                one.first = self._now
                 self.tokens.first_s += self._now - one.arrived
                 self.tokens.first_count += 1
-                self.responses.first.add(0.0, self._now - one.began, took * 0.02)
             else:
                 self.tokens.between_s += took
                 self.tokens.between_count += 1
-                self.responses.later.add(0.0, took, took * 0.02)
             if one.tokens < one.wanted:
                 still.append(one)
             else:

@@ -64,7 +64,7 @@ def _model(name: str, one: Queue | Engine, wall: Callable[[float], float]) -> di
             "cache_hit": _duration(0, 0.0),
             "cache_miss": _duration(0, 0.0),
         },
-        "response_stats": _responses(one),
+        "response_stats": {},  # backends in Python have none (2.51.0)
         "batch_stats": [{"batch_size": size, **_split(split)} for size, split in sorted(counters.batches.items())],
         "memory_usage": [],
     }
@@ -80,21 +80,6 @@ def _split(split: Split) -> dict[str, Any]:
         "compute_infer": _duration(split.count, split.infer_s),
         "compute_output": _duration(split.count, split.output_s),
     }
-
-
-def _responses(one: Queue | Engine) -> dict[str, Any]:
-    if isinstance(one, Queue) or not one.responses.first.count:
-        return {}
-    found = {}
-    for key, split in (("0", one.responses.first), ("1", one.responses.later)):
-        if split.count:
-            found[key] = {
-                "compute_infer": _duration(split.count, split.infer_s),
-                "compute_output": _duration(split.count, split.output_s),
-                "success": _duration(split.count, split.infer_s + split.output_s),
-                **{what: _duration(0, 0.0) for what in ("fail", "empty_response", "cancel")},
-            }
-    return found
 
 
 def metrics(triton: StandIn, now: float) -> str:

@@ -6,6 +6,7 @@ import json
 import random
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,14 +50,18 @@ class World:
         root: Where its files are written.
         ports: Where the stand-in for Triton is told to listen.
         seed: Of all chance.
+        clock: Seconds; never goes back.
     """
 
-    def __init__(self, root: Root, ports: Ports, seed: int = 20) -> None:
+    def __init__(
+        self, root: Root, ports: Ports, *, seed: int = 20, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._root = root
         self._ports = ports
         self._lock = threading.Lock()
+        self._clock = clock
         self._epoch_wall = time.time()
-        self._epoch = time.monotonic()
+        self._epoch = clock()
         chance = random.Random(seed)  # noqa: S311 - a load, no secret
         self._now = -WARM_UP_S
         self._triton = StandIn(chance, self._now)
@@ -135,7 +140,7 @@ class World:
         return self._epoch_wall + moment
 
     def _advance_to_now(self) -> None:
-        self._advance(time.monotonic() - self._epoch)
+        self._advance(self._clock() - self._epoch)
 
     def _advance(self, until: float) -> None:
         while self._now < until:

@@ -74,12 +74,20 @@ def watch(droplets: Sequence[Droplet], *, prompter: Prompter, known_hosts: Path 
     """
     if any(droplet.target != "local" for droplet in droplets):
         warm_up()  # the SSH library loads while ssh_config is read and TCP connects
-    context = LoginContext(known_hosts or known_hosts_file())
+    context = LoginContext(known_hosts or _known_hosts(droplets))
     lines: dict[str, Callable[[], TelemetryLine]] = {
         droplet.name: _Opener(droplet, prompter, context) for droplet in droplets
     }
     intervals = {droplet.name: droplet.interval or INTERVAL_S for droplet in droplets}
     return Watch(Fleet(lines, intervals), context)
+
+
+def _known_hosts(droplets: Sequence[Droplet]) -> Path:
+    """The usual file; for practice droplets alone one in their own folder, so that nothing is left behind."""
+    practices = [droplet.practice for droplet in droplets if droplet.practice is not None]
+    if practices and len(practices) == len(droplets):
+        return Path(practices[0].ssh_config).with_name("accepted_hosts")
+    return known_hosts_file()
 
 
 class TelemetryLine:
