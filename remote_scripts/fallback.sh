@@ -263,7 +263,7 @@ state_of() {
         403) printf 'restricted|its health is restricted (403)' ;;
         *refused) printf 'starting|its process lives and does not listen on port %s yet' "$http_port" ;;
         000) printf 'unreachable|its process lives and does not answer on port %s: it starts, or it hangs' "$http_port" ;;
-        none) printf 'unreachable|neither curl nor wget is there to ask it, and no Python' ;;
+        none) printf 'unreachable|neither curl nor wget is there to ask it, and no Python does' ;;
         off) printf 'unreachable|HTTP is off (--allow-http=false), and its state is told over HTTP' ;;
         *) printf 'unreachable|it answers %s when asked whether it is ready' "$1" ;;
     esac
@@ -325,7 +325,7 @@ telemetry() {
         if command -v nvidia-smi >/dev/null 2>&1; then
             unavailable /gpus "$no_python; nvidia-smi does not tell it"
         else
-            unavailable /gpus 'neither nvidia-smi nor Python 3.10 or newer is there'
+            unavailable /gpus "nvidia-smi is not there; $no_python"
         fi
         find_servers
         doc="{$(host)$(gpus),\"servers\":{$servers},\"unavailable\":{$reasons}}"

@@ -99,7 +99,9 @@ def test_the_host_from_proc(droplet: Droplet, shell: list[str]) -> None:
     assert host["net"] == {"rx": 100, "tx": 200}
     assert host["disk"]["total"] > host["disk"]["free"] > 0
     assert line["doc"]["gpus"] == {}
-    assert "neither nvidia-smi nor Python" in line["doc"]["unavailable"]["/gpus"]
+    assert line["doc"]["unavailable"]["/gpus"] == (
+        "nvidia-smi is not there; it takes Python 3.10 or newer on the droplet, and there is none"
+    )
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -109,6 +111,16 @@ def test_a_container_has_no_physical_interface_but_a_default_route(droplet: Drop
     routes = "Iface\tDestination\tGateway\nlo\t0000007F\t00000000\neth0\t00000000\t0102000A\n"
     droplet.write("/proc/net/route", routes)
     assert droplet.one_tick(shell)["doc"]["host"]["net"] == {"rx": 100, "tx": 200}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_why_no_python_does_it_is_told(droplet: Droplet, shell: list[str]) -> None:
+    why = 'its python3 does not start: "\\x" $(exit) \x1b[31m'
+    with droplet.running(shell, "telemetry", "1", why) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == MARK
+        reasons = json.loads(process.stdout.readline())["doc"]["unavailable"]
+    assert 'its python3 does not start: "\\x" $(exit) [31m' in reasons["/gpus"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
