@@ -97,8 +97,7 @@ def first_seen(sample: Sample) -> list[Happening]:
         told.add(Kind.HOST, Severity.INFO, "booted", at=sample.time - sample.host.uptime_s)
     for server in sample.servers:
         if server.started is not None:
-            restarts = f" (restarted {server.restarts} times since)" if server.restarts else ""
-            words = f"Triton started{restarts}"
+            words = f"Triton started, after {_times(server.restarts)}" if server.restarts else "Triton started"
             told.add(Kind.SERVER, Severity.INFO, words, server.name, at=server.started - skew)
     return sorted(told.found, key=lambda happening: happening.time)
 
@@ -197,6 +196,10 @@ def _server(was: ServerSample, server: ServerSample, told: _Teller) -> None:
     if was.version and server.version and was.version != server.version:
         words = f"Triton is {server.version} now, was {was.version}"
         told.add(Kind.SERVER, Severity.INFO, words, server.name)
+
+
+def _times(restarts: int) -> str:
+    return f"{restarts} restart{'s' if restarts > 1 else ''}"
 
 
 _SERVER_SEVERITY = {"ready": Severity.GOOD, "starting": Severity.INFO, "not ready": Severity.WARNING}

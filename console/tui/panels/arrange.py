@@ -9,8 +9,10 @@ FOUR = ("hit_rate", "rps", "errors", "dram")
 ABREAST_FROM = 160
 """Cells from which the four stand in one row, and the rest in two columns."""
 COLUMNS_FROM = 110
-_TALL, _FLAT = 14, 5
+_TALL, _FLAT = 18, 5
 """Lines of one of the four, at most and at least."""
+_LATENCY = 6
+"""Lines of a useful graph of the latency."""
 _GAP = 2
 
 
@@ -46,15 +48,16 @@ def arrange(width: int, height: int, wanted: Mapping[str, int], large: str | Non
     if large is not None and large != "status":
         return [status, Place(large, 0, top, width, rest)]
     if width >= ABREAST_FROM:
-        four, used = _abreast(width, top, rest)
+        four, used = _abreast(width, top, rest, wanted)
     else:
         four, used = _two_by_two(width, top, rest, wanted)
     below = _columns if width >= COLUMNS_FROM else _stack
     return [status, *four, *below(width, top + used, rest - used, wanted)]
 
 
-def _abreast(width: int, y: int, rest: int) -> tuple[list[Place], int]:
-    each = min(max(rest * 2 // 5, _FLAT), _TALL)
+def _abreast(width: int, y: int, rest: int, wanted: Mapping[str, int]) -> tuple[list[Place], int]:
+    below = max(wanted["models"] + wanted["gpus"] + 1, 16 + min(wanted["changes"], 7))
+    each = min(max(rest - below - 1, rest * 2 // 5, _FLAT), _TALL)
     cell = (width - 3 * _GAP) // 4
     return [Place(panel, number * (cell + _GAP), y, cell, each) for number, panel in enumerate(FOUR)], each + 1
 
@@ -63,8 +66,8 @@ def _two_by_two(width: int, y: int, rest: int, wanted: Mapping[str, int]) -> tup
     """Two rows of two; as high as what stands below leaves, within reason."""
     below = 2 + min(wanted["models"], 4) + min(wanted["gpus"], 3) + 2
     if width >= COLUMNS_FROM:
-        below = max(wanted["models"] + wanted["gpus"], 12)
-    each = min(max((rest - below) // 2, _FLAT), _TALL - 2)
+        below = max(wanted["models"] + wanted["gpus"] + 1, 15)
+    each = min(max((rest - below) // 2, rest // 4, _FLAT), _TALL - 6)
     if rest < 2 * _FLAT:
         each = max(rest // 2, 1)
     cell = (width - _GAP) // 2
@@ -96,21 +99,32 @@ def _stack(width: int, y: int, rest: int, wanted: Mapping[str, int]) -> list[Pla
 
 
 def _columns(width: int, y: int, rest: int, wanted: Mapping[str, int]) -> list[Place]:
-    """Lists at the left, the rest at the right."""
+    """Lists at the left, latency and host at the right, the changes where there is more room."""
     if rest < 3:
         return [Place("latency", 0, y, width, rest)] if rest > 0 else []
     left = (width - _GAP) * 3 // 5
-    right = width - _GAP - left
+    at, right = left + _GAP, width - _GAP - left
     gpus = min(wanted["gpus"], max(rest // 3, 2))
     models = max(min(wanted["models"], rest - gpus - 1), 2)
-    gpus = max(rest - models - 1, 0)
-    places = [Place("models", 0, y, left, models), Place("gpus", 0, y + models + 1, left, gpus)]
-    latency = 8 if rest >= 18 else 6 if rest >= 14 else 2
     host = min(wanted["host"], 5) if rest >= 11 else 1
-    at = left + _GAP
-    places.append(Place("latency", at, y, right, latency))
     gap = 1 if rest >= 14 else 0
-    places.append(Place("host", at, y + latency + gap, right, host))
-    used = latency + host + 2 * gap
-    places.append(Place("changes", at, y + used, right, rest - used))
+    free_left = rest - models - gpus - 2
+    free_right = rest - host - 2 * gap - _LATENCY
+    lists = [Place("models", 0, y, left, models), Place("gpus", 0, y + models + 1, left, rest - models - 1)]
+    if free_left >= max(free_right, 2):
+        latency = rest - host - gap
+        lists[1] = Place("gpus", 0, y + models + 1, left, gpus)
+        changes = Place("changes", 0, y + models + gpus + 2, left, free_left)
+    else:
+        latency = max(
+            min(free_right + _LATENCY - min(wanted["changes"], 6), rest // 2), min(_LATENCY, rest // 3), 1
+        )
+        used = latency + host + 2 * gap
+        changes = Place("changes", at, y + used, right, rest - used)
+    places = [
+        *lists,
+        Place("latency", at, y, right, latency),
+        Place("host", at, y + latency + gap, right, host),
+        changes,
+    ]
     return [place for place in places if place.height > 0]

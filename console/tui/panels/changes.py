@@ -26,7 +26,7 @@ class Changes:
 
     def draw(self, picture: Picture, width: int, height: int, look: Look, *, chosen: bool) -> list[Strip]:
         """See ``Panel``."""
-        newest = list(reversed(picture.happenings))
+        newest = sorted(picture.happenings, key=lambda one: one.time, reverse=True)
         if height == 1:
             left = _pieces(newest[0], picture, look, width) if newest else [text(look, "nothing yet", "dim")]
             return [title_line(look, self.title, width, chosen=chosen, left=left)]
@@ -40,7 +40,7 @@ class Changes:
         """One a happening."""
         return [
             Told(when(one.time, picture.now, full=True), one.severity.value, "", one.words)
-            for one in reversed(picture.happenings)
+            for one in sorted(picture.happenings, key=lambda one: one.time, reverse=True)
         ]
 
     def explain(self, picture: Picture) -> str:

@@ -51,13 +51,16 @@ class Gpus:
                 )
             ]
         columns = _columns(sample)
-        lines = [heading(columns, width, look, chosen=chosen)]
         gpus = sample.gpus
+        more = len(gpus) - (height - 1)
+        title = f"GPUS, {more} MORE" if 0 < more < len(gpus) else self.title
+        lines = [heading(columns, width, look, chosen=chosen, title=title)]
         uuids = [gpu.uuid for gpu in gpus]
         cursor = uuids.index(picture.chosen.gpu.uuid) if picture.chosen.gpu and picture.gpu else -1
         holders = sum(max(len(gpu.holders), 0) for gpu in gpus)
         spread = height - 1 >= len(gpus) + holders and holders > 0
-        for number in visible(len(gpus), max(cursor, 0), height - 1):
+        ill = next((place for place, gpu in enumerate(gpus) if gpu.state != "ok"), 0)
+        for number in visible(len(gpus), cursor if cursor >= 0 else ill, height - 1):
             entry = _entry(gpus[number])
             under = number == cursor
             lines.append(entry_line(entry, columns, width, look, under_cursor=under, dim=not picture.live))
@@ -121,7 +124,8 @@ def _holders(gpu: GpuSample, width: int, look: Look) -> list[Strip]:
 
 def _entry(gpu: GpuSample) -> Entry:
     mig = " (MIG)" if gpu.mig and "MIG" not in (gpu.name or "") else ""
-    name = Cell(f"{gpu.index} {gpu.name or 'name not known'}{mig}", "strong" if gpu.state != "ok" else "text")
+    model = (gpu.name or "name not known").removeprefix("NVIDIA ")
+    name = Cell(f"{gpu.index} {model}{mig}", "strong" if gpu.state != "ok" else "text")
     if gpu.state != "ok":
         reason = f": {gpu.state_reason}" if gpu.state_reason else ""
         return Entry({"name": name}, f"{gpu.state.upper()}{reason}", "bad")

@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from console.domain.words import figures as form
 from console.tui.panels.graphs import Figure, Graph
-from console.tui.panels.panel import clip, text, title_line
+from console.tui.panels.panel import text, title_line
 from console.tui.panels.picture import Picture, Told, told
 from console.tui.theme import Look
 from console.tui.widgets.gauge import stacked
@@ -26,7 +26,10 @@ _GRAPH_FROM = 5
 
 
 def _scale(value: float) -> str:
-    return form.milliseconds(value).replace(" ", "")
+    """For the scale: 5 cells at most."""
+    if value >= 1000:
+        return f"{value / 1000:.3g}s"
+    return f"{value:.3g}ms" if value >= 0.1 else f"{value * 1000:.0f}µs"
 
 
 class Latency:
@@ -47,9 +50,9 @@ class Latency:
             head = [text(look, form.NA, "dim"), text(look, f"  {picture.why('request_ms')}", "dim")]
         else:
             head = [text(look, form.milliseconds(totals.request_ms), "strong" if picture.live else "dim")]
-            head += _parts(picture, look)
             if totals.p95_ms is not None:
                 head += [text(look, f"  p95 {form.milliseconds(totals.p95_ms)}", "dim")]
+            head += _parts(picture, look, width - len(self.title) - 12)
         lines = [title_line(look, self.title, width, chosen=chosen, left=head)]
         if height >= _GRAPH_FROM:
             lines += self._graph.lines(picture, picture.chosen.model, width, height - 1, look)
@@ -74,14 +77,19 @@ class Latency:
         return f"means per successful request in the server: queue above, compute below{tail}"
 
 
-def _parts(picture: Picture, look: Look) -> list[Segment]:
+def _parts(picture: Picture, look: Look, room: int) -> list[Segment]:
+    """The parts in Triton's order; where room is short, queue and infer alone."""
+    found = _named(picture, look, [field for field, _, _ in _PARTS])
+    if sum(piece.cell_length for piece in found) > room:
+        found = _named(picture, look, ["queue_ms", "infer_ms"])
+    return found
+
+
+def _named(picture: Picture, look: Look, fields: Sequence[str]) -> list[Segment]:
     found: list[Segment] = []
     for field, word, role in _PARTS:
         value = getattr(picture.totals, field)
-        if value is not None and (value >= 0.05 or field in ("queue_ms", "infer_ms")):
-            found += [
-                Segment("  "),
-                Segment(look.symbols.block, look[role]),
-                clip(look, f" {word} {form.milliseconds(value)}", 24, "text"),
-            ]
+        if value is not None and field in fields:
+            words = text(look, f" {word} {form.milliseconds(value)}")
+            found += [Segment("  "), Segment(look.symbols.block, look[role]), words]
     return found

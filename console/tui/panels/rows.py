@@ -31,13 +31,14 @@ class Entry:
     role: str = "dim"
 
 
-def heading(columns: Sequence[Column], width: int, look: Look, *, chosen: bool) -> Strip:
-    """The columns' titles; the first stands for the panel's own title."""
+def heading(columns: Sequence[Column], width: int, look: Look, *, chosen: bool, title: str = "") -> Strip:
+    """The columns' titles; the first stands for the panel's own title, or is ``title``."""
     pieces: list[Segment] = []
     for number, (column, room) in enumerate(fitting(columns, width - 1, GAP)):
         role = "accent" if chosen and number == 0 else "heading"
-        title = cell(column.title, room, look[role], align=column.align, ellipsis=look.symbols.ellipsis)
-        pieces += [title, Segment(" " * GAP)]
+        words = title if title and number == 0 else column.title
+        pieces.append(cell(words, room, look[role], align=column.align, ellipsis=look.symbols.ellipsis))
+        pieces.append(Segment(" " * GAP))
     return line(pieces, width)
 
 

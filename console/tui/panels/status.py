@@ -90,7 +90,7 @@ def _server(server: ServerSample, now: float) -> str:
     if server.started is not None:
         parts.append(f"up {form.duration(max(now - server.started, 0))}")
     if server.restarts:
-        parts.append(f"{server.restarts} restarts")
+        parts.append(f"{server.restarts} restart{'s' if server.restarts > 1 else ''}")
     return ", ".join(parts)
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 
@@ -81,19 +83,38 @@ def area(
     return [painter.line(columns, row) for row in range(height - 1, -1, -1)]
 
 
+_GROUNDS = {"dark": (18, 22, 28), "light": (247, 248, 250)}
+_CALM = 0.72
+"""A filled area is not as bright as a line of text in the same colour."""
+
+
+@cache
+def _mixed(colour: Color, ground: tuple[int, int, int]) -> Color:
+    own = colour.get_truecolor()
+    return Color.from_rgb(*(low + (high - low) * _CALM for high, low in zip(own, ground, strict=True)))
+
+
+def calmer(style: Style, look: Look) -> Style:
+    """A role's style for filling areas; the terminal's own 16 colours stay as they are."""
+    ground = _GROUNDS.get(look.name)
+    if ground is None or style.color is None:
+        return Style(color=style.color)
+    return Style(color=_mixed(style.color, ground))
+
+
 class _Painter:
     def __init__(
         self, look: Look, roles: tuple[str, str], threshold: Threshold | None, top: float, height: int
     ) -> None:
         self._signs = look.symbols
         self._levels = look.symbols.levels
-        self._inner, self._outer = look[roles[0]], look[roles[1]]
+        self._inner, self._outer = calmer(look[roles[0]], look), calmer(look[roles[1]], look)
         # Two colours in one cell: the filling in front, what is above it behind.
         self._both = Style(color=self._inner.color, bgcolor=self._outer.color)
         self._axis, self._dim = look["line"], look["dim"]
         self._scale = height * EIGHTHS / top if top > 0 else 0.0
         self._limit = threshold.value if threshold is not None and 0 < threshold.value < top else None
-        self._over = look[threshold.role] if threshold is not None and threshold.role is not None else None
+        self._over = calmer(look[threshold.role], look) if threshold is not None and threshold.role else None
 
     def line(self, columns: Sequence[Column | None], row: int) -> list[Segment]:
         base = row * EIGHTHS

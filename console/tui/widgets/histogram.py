@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.segment import Segment
 
 from console.tui.theme import Look
-from console.tui.widgets.graph import EIGHTHS
+from console.tui.widgets.graph import EIGHTHS, calmer
 from console.tui.widgets.strip import cell
 
 
@@ -45,10 +45,11 @@ def _stretches(counts: Mapping[int, int], sizes: Sequence[int], factor: int) -> 
     for size in sizes:
         while size > last:
             first, last = last + 1, last * factor
+        upper = min(last, sizes[-1])
         if found and found[-1].first == first:
-            found[-1] = Bar(first, last, found[-1].count + counts[size])
+            found[-1] = Bar(first, upper, found[-1].count + counts[size])
         else:
-            found.append(Bar(first, last, counts[size]))
+            found.append(Bar(first, upper, counts[size]))
     return found
 
 
@@ -71,7 +72,7 @@ def histogram(
         shown = bars(counts, max((width + 1) // (widest + 1), 1))
     each = min(max((width + 1) // max(len(shown), 1) - 1, 1), 7)
     most = max((bar.count for bar in shown), default=0)
-    rows = height - 1
+    rows, filling = height - 1, calmer(look[role], look)
     lines = []
     for row in range(rows - 1, -1, -1):
         text = ""
@@ -79,7 +80,7 @@ def histogram(
             eighths = max(round(bar.count / most * rows * EIGHTHS), 1)
             filled = min(max(eighths - row * EIGHTHS, 0), EIGHTHS)
             text += look.symbols.levels[filled] * each + " "
-        lines.append([cell(text[:width], width, look[role])])
+        lines.append([cell(text[:width], width, filling)])
     labels = [cell(bar.label, each, look["dim"], align="^", ellipsis=look.symbols.ellipsis) for bar in shown]
     foot = [piece for label in labels for piece in (label, Segment(" "))]
     used = sum(piece.cell_length for piece in foot)
