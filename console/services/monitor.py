@@ -26,6 +26,8 @@ QUIET_S = 1.0
 LOST_S = 8.0
 """A line on which even a probe stays unanswered for this long is given up."""
 PROBE_EVERY_S = 30.0
+STEADY_S = 10.0
+"""A stream that lived this long has come back: what fails at once each time is tried more and more seldom."""
 HEAVY_S = 0.1
 """A line that costs more processor time is followed by a rest of that length: half a core a droplet at most."""
 FLOODED_S = 30.0
@@ -134,7 +136,7 @@ class Monitor:
     def _follow(self, line: Line) -> None:
         stream = f"{self.droplet}/{time.time_ns():x}"
         live = False
-        probed = last = time.monotonic()
+        probed = last = began = time.monotonic()
         pace = Pace(self._interval, last)
         heavy = 0.0
         while not self._stopping.is_set():
@@ -160,10 +162,11 @@ class Monitor:
                     self._on_useless(now - last)
                 continue
             last = now
+            if now - began > STEADY_S:
+                self._failures = 0
             self._emit(Event(self.droplet, sample=sample))
             if not live:
                 live = True
-                self._failures = 0
                 self._say(Phase.LIVE, "live")
             elif last - probed > PROBE_EVERY_S:
                 probed = last
