@@ -204,9 +204,12 @@ def line_errors() -> tuple[type[Exception], ...]:
 
 
 def warm_up() -> None:
-    """Begin to load paramiko beside whatever comes first, such as ``ssh -G`` and connecting, which mostly wait."""
+    """Begin to load paramiko beside whatever comes first, such as ``ssh -G`` and connecting, which mostly wait.
+
+    The thread is no daemon: a process that ends while compiled code is being loaded would be aborted by it.
+    """
     if "paramiko" not in sys.modules:
-        threading.Thread(target=_load, name="import paramiko", daemon=True).start()
+        threading.Thread(target=_load, name="import paramiko", daemon=False).start()
 
 
 def _load() -> None:
