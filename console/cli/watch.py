@@ -122,10 +122,12 @@ class Watcher:
         if self._phases.get(name) is link.phase is Phase.LIVE:
             return  # told again with a new round trip time
         self._phases[name] = link.phase
-        moment = time.strftime("%H:%M:%S", time.localtime(link.since))
-        self._output.tell(f"{moment} {name}: {link.words.removeprefix(f'{name}: ')}")
         if link.phase is Phase.FAILED and link.error is not None:
             self._give_up(name, link.error)
+            return
+        moment = time.strftime("%H:%M:%S", time.localtime(link.since))
+        named = link.words.startswith((f"{name}: ", f"{name} "))
+        self._output.tell(f"{moment} {link.words if named else f'{name}: {link.words}'}")
 
     def _check_silence(self, timeout: float) -> None:
         now = self._clock() - self._waited()

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from console.cli.output import Output
-from console.domain.telemetry.sample import GpuSample, ModelSample, Sample
+from console.domain.telemetry.sample import GpuSample, ModelSample, Sample, ServerSample
 from console.domain.words import figures as form
-from console.domain.words.cells import fit, left
+from console.domain.words.cells import fit, left, width, wrap
 from console.domain.words.figures import NA
 from console.domain.words.models import condition, model_name
 from console.settings.schema import Droplet
@@ -25,30 +25,41 @@ class Ticks:
         self._output = output
         self._several = len(droplets) > 1
         self._colours = {droplet.name: droplet.colour for droplet in droplets}
-        rest = 9 + (15 if self._several else 0) + sum(room for room, _ in _COLUMNS)
+        self._taken = 9 + (15 if self._several else 0)
+        rest = self._taken + sum(room for room, _ in _COLUMNS)
         self._label = min(max(output.width - rest, 14), 40) if output.terminal else 24
         self._since_heading = EVERY
         self._told: dict[tuple[str, str], str] = {}
 
     def lines(self, sample: Sample) -> list[str]:
-        """The lines of one sample: the models, the GPUs, the host, and reasons that are new."""
+        """The lines of one sample: the servers with their models, the GPUs, the host, and reasons that are new."""
         start = time.strftime("%H:%M:%S ", time.localtime(sample.time))
         if self._several:
             name = left(fit(sample.droplet, 14), 15)
             start += self._output.paint(name, self._colours.get(sample.droplet))
         body = [
-            *(self._model(model) for server in sample.servers for model in server.models if model.state == "READY"),
+            *(line for server in sample.servers for line in self._server(server, len(sample.servers) > 1)),
             *(self._gpu(gpu) for gpu in sample.gpus),
             self._host(sample),
         ]
         found = [self._heading()] if self._since_heading >= EVERY else []
         self._since_heading = len(body) if found else self._since_heading + len(body)
-        return [*found, *(start + line for line in body), *(start + text for text in self._news(sample))]
+        news = [line for text in self._news(sample) for line in self._wrapped(start, text)]
+        return [*found, *(start + line for line in body), *news]
 
     def _heading(self) -> str:
-        blank = " " * (24 if self._several else 9)
+        blank = " " * self._taken
         heads = "".join(head.rjust(room) for room, head in _COLUMNS)
         return self._output.paint(f"{blank}{left('MODEL', self._label)}{heads}", "bold")
+
+    def _server(self, server: ServerSample, several: bool) -> list[str]:
+        """Its models; above them the server itself where there are several, or where it has none to show for it."""
+        models = [self._model(model) for model in server.models if model.state == "READY"]
+        if server.state == "ready" and not several:
+            return models
+        name = fit(server.name, self._label - 1) if self._output.terminal else server.name
+        state = server.state if server.state == "ready" else self._output.paint(server.state.upper(), "red")
+        return [f"{left(name, self._label)} {state}", *models]
 
     def _model(self, model: ModelSample) -> str:
         name = model_name(model)
@@ -72,12 +83,15 @@ class Ticks:
         if gpu.dram_gb_s is not None:
             parts.append(f"{form.number(gpu.dram_gb_s)} GB/s")
         if gpu.memory_used is not None and gpu.memory_total:
-            parts.append(f"mem {gpu.memory_used / 2**30:.1f}/{gpu.memory_total / 2**30:.1f} GiB")
+            parts.append(f"mem {gpu.memory_used / 2**30:.1f}/{gpu.memory_total / 2**30:.0f} GiB")
         if gpu.temperature_c is not None:
             parts.append(f"{gpu.temperature_c:.0f} °C")
         if gpu.power_w is not None:
             parts.append(f"{gpu.power_w:.0f} W")
-        return label + "  ".join(parts)
+        line = label + "  ".join(parts)
+        if self._output.terminal and self._taken + width(line) > self._output.width:
+            return label + " ".join(parts)
+        return line
 
     def _host(self, sample: Sample) -> str:
         host = sample.host
@@ -91,18 +105,28 @@ class Ticks:
             parts.append(f"{sample.missed} ticks missed")
         return left("host", 7) + "  ".join(parts)
 
+    def _wrapped(self, start: str, text: str) -> list[str]:
+        """A reason that is new; whole in one line where no person reads it."""
+        if not self._output.terminal:
+            return [start + self._output.paint(text, "dim")]
+        first, *others = wrap(text, max(self._output.width - self._taken, 20))
+        lines = [start + self._output.paint(first, "dim")]
+        return lines + [" " * self._taken + self._output.paint(line, "dim") for line in others]
+
     def _news(self, sample: Sample) -> list[str]:
         """What is said once when it changes: states of servers and models, and why there are no figures."""
         now: dict[tuple[str, str], str] = {}
         for place, server in enumerate(sample.servers):
             reason = f": {server.reason}" if server.reason and server.state != "ready" else ""
-            now[sample.droplet, f"triton {server.name}"] = f"{server.state}{reason}"
+            called = server.name if server.name.startswith("triton") else f"triton {server.name}"
+            now[sample.droplet, called] = f"{server.state}{reason}"
+            place_of = f" on {server.name}" if len(sample.servers) > 1 else ""
             for number, model in enumerate(server.models):
                 why = model.gap or sample.unavailable.get(f"/servers/{place}/models/{number}/hit_rate")
                 if model.state != "READY":
-                    now[sample.droplet, model_name(model)] = condition(model)
+                    now[sample.droplet, model_name(model) + place_of] = condition(model)
                 elif why and model.rps != 0:  # no traffic is seen without words
-                    now[sample.droplet, model_name(model)] = f"{NA}, because {why}"
+                    now[sample.droplet, model_name(model) + place_of] = f"{NA}, because {why}"
         if not sample.servers:
             now[sample.droplet, "triton"] = sample.unavailable.get("/servers", "no server found")
         for place, gpu in enumerate(sample.gpus):
@@ -116,7 +140,7 @@ class Ticks:
             if self._told.get(key) != text:
                 news.setdefault(text, []).append(key[1])
         self._told = {key: text for key, text in self._told.items() if key[0] != sample.droplet} | now
-        return [self._output.paint(f"{', '.join(names)}: {text}", "dim") for text, names in news.items()]
+        return [f"{', '.join(names)}: {text}" for text, names in news.items()]
 
 
 def _figure(value: float | None) -> str:

@@ -11,7 +11,7 @@ from console.domain.words.cells import width
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
 from tests.unit.cli.fakes import install, kept, link, sampled, settings_file, text
-from tests.unit.cli.samples import NO_GPM, model, sample, server, troubled
+from tests.unit.cli.samples import GIB, NO_GPM, gpu, model, sample, server, troubled
 
 
 def options(folder: Path, **more: object) -> Options:
@@ -59,7 +59,7 @@ def test_people_get_a_line_for_each_model_gpu_and_host(tmp_path: Path, monkeypat
     assert next(line for line in lines if "broken" in line).endswith(
         "broken/1: UNAVAILABLE, failed to stat file /models/broken/1/model.onnx"
     )
-    assert any(line.endswith(f"gpu 2: dram n/a, because {NO_GPM}") for line in lines)
+    assert f"gpu 2: dram n/a, because {NO_GPM}" in " ".join(text(output.out).split())
 
 
 def test_reasons_are_told_when_they_change_and_headings_come_again(
@@ -70,11 +70,12 @@ def test_reasons_are_told_when_they_change_and_headings_come_again(
     output = kept()
     watch.run(["prod"], options(tmp_path), interval=None, count=33, output=output)
     lines = [line.split(" ", 1)[1].strip() for line in text(output.out).splitlines()]
-    assert [line for line in lines if line.startswith("triton triton:")] == [
-        "triton triton: ready",
-        "triton triton: dead: signal 9",
-        "triton triton: ready",
+    assert [line for line in lines if line.startswith("triton:")] == [
+        "triton: ready",
+        "triton: dead: signal 9",
+        "triton: ready",
     ]
+    assert len([line for line in lines if line.split() == ["triton", "DEAD"]]) == 2  # each tick, not only the first
     assert len([line for line in lines if line.startswith("MODEL")]) == 5
 
 
@@ -105,6 +106,22 @@ def test_waiting_goes_on_and_failing_ends(tmp_path: Path, monkeypatch: pytest.Mo
     said = text(output.err)
     assert "prod: connection lost; trying again in 1 s" in said
     assert said.endswith("droplet-console: prod: its host key changed\nssh-keygen -R prod\n")
+
+
+def test_a_droplet_is_named_once_a_line_and_a_failure_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "prod (root@203.0.113.10) accepts none of the keys offered for root."
+    refused = RemoteError(FailureKind.NO_KEY_ACCEPTED, words)
+    refuses = "prod (root@203.0.113.10:22): port 22 refuses the connection; trying again in 1 s"
+    install(
+        monkeypatch, [link("prod", Phase.WAITING, refuses, refused), link("prod", Phase.FAILED, words, refused)]
+    )
+    output = kept()
+    watch.run(["prod"], options(tmp_path), interval=None, count=None, output=output)
+    first, *others = text(output.err).splitlines()
+    assert first.split(" ", 1)[1] == refuses
+    assert others == [f"droplet-console: {words}"]
 
 
 def test_a_new_round_trip_time_is_no_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,3 +178,26 @@ def test_models_with_one_reason_share_a_line_and_silence_is_no_news(
     shown = text(output.out)
     assert "a/1, b/1: n/a, because the first sample\n" in shown
     assert "no traffic" not in shown
+
+
+def test_models_of_several_servers_stand_under_their_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = model(name="broken", state="UNAVAILABLE", reason="no backend")
+    servers = (server(model(), broken, name="a"), server(model(), name="b"), server(name="c", state="starting"))
+    install(monkeypatch, [sampled(sample(servers=servers))])
+    output = kept(terminal=True)
+    watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
+    lines = text(output.out).splitlines()
+    assert [line.split()[1] for line in lines[1:6]] == ["a", "echo/1", "b", "echo/1", "c"]
+    assert lines[5].endswith(" STARTING")
+    assert any(line.endswith("broken/1 on a: UNAVAILABLE, no backend") for line in lines)
+
+
+def test_lines_keep_within_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [model(name=f"model_{number}", gap="the first sample: a rate needs two") for number in range(12)]
+    hot = gpu(0, utilization_percent=100, dram_percent=100.0, memory_used=120 * GIB, memory_total=141 * GIB)
+    install(monkeypatch, [sampled(sample(gpus=(hot, gpu(1)), servers=(server(*many),)))])
+    output = kept(terminal=True)
+    watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
+    assert max(width(line) for line in text(output.out).splitlines()) <= 80
