@@ -99,7 +99,8 @@ class Collector:
                 self._open.discard(name)
         elif event.link is not None and event.link.error and event.link.phase in (Phase.FAILED, Phase.WAITING):
             self._errors[name] = event.link.error
-            self._open.discard(name)
+            if event.link.phase is Phase.FAILED or event.link.error.kind is not FailureKind.LIMITED:
+                self._open.discard(name)  # a turn among rationed logins is waited for
 
     def _outcome(self, name: str) -> Sample | RemoteError:
         if name in self._samples:

@@ -74,6 +74,20 @@ def test_a_failure_stands_in_the_samples_place(
     }
 
 
+def test_a_turn_among_rationed_logins_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rationed = RemoteError(FailureKind.LIMITED, "prod: 4 logins in 30 s", hint="The next one is due in 1 s.")
+    install(monkeypatch, [link("prod", Phase.WAITING, error=rationed), sampled(sample())])
+    output = kept()
+    assert status.run(["prod"], options(tmp_path, json=True), first=False, output=output) is Exit.DONE
+    assert json.loads(text(output.out))["droplets"][0]["seq"] == 1
+
+    install(monkeypatch, [link("prod", Phase.WAITING, error=rationed)])
+    output = kept()
+    given = options(tmp_path, timeout=0.3)
+    assert status.run(["prod"], given, first=False, output=output) is Exit.NO_CONNECTION
+    assert "4 logins in 30 s" in text(output.out)
+
+
 def test_silence_ends_with_the_time_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, [])
     output = kept()
