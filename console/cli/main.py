@@ -136,7 +136,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     options.add(parser, frozenset(options.Options.__slots__))
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog=PROGRAM)
     for name, command in COMMANDS.items():
         own = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         command.describe(own)

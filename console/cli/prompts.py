@@ -63,7 +63,8 @@ class TerminalPrompter:
         ]
         if question.other_types:
             lines.append(f"Keys of other types are known for it ({', '.join(question.other_types)}): be careful.")
-        lines.append("Compare it with what the droplet's own console shows. Trust it? (yes/once/no/fingerprint) ")
+        lines.append("Compare it with what the droplet's own console shows.")
+        lines.append("Trust it? (yes/once/no/fingerprint) ")
 
         def ask() -> HostKeyAnswer:
             words = "\n".join(lines)

@@ -34,10 +34,17 @@ def compose(text: str, file: str) -> yaml.Node | None:
         mark = error.problem_mark or error.context_mark
         what = ", ".join(part for part in (error.context, error.problem) if part)
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        if mark and _character(text, mark.line, mark.column) == "\t":
+            what = "a tab stands here; YAML indents with spaces"
         raise SettingsError([Mistake(file, line, column, "", f"not YAML: {what}")]) from None
     except (yaml.YAMLError, RecursionError) as error:
         first = str(error).partition("\n")[0]
         raise SettingsError([Mistake(file, None, None, "", f"not YAML: {first}")]) from None
+
+
+def _character(text: str, line: int, column: int) -> str:
+    """What stands at a mark, both counted from 0; nothing beyond the text."""
+    return "".join(text.splitlines()[line : line + 1])[column : column + 1]
 
 
 class Reader:

@@ -29,7 +29,7 @@ def advice(sample: Sample, thresholds: Thresholds) -> list[str]:
     busy = sample.host.cpu.busy_percent
     if busy is not None and busy > thresholds.cpu_high_percent:
         found.append(
-            f"CPU {busy:.0f} % is above {thresholds.cpu_high_percent:g} %: preprocessing may hold the GPUs back"
+            f"CPU {busy:.1f} % is above {thresholds.cpu_high_percent:g} %: preprocessing may hold the GPUs back"
         )
     waiting = any((model.pending or 0) > 0 for server in sample.servers for model in server.models)
     for gpu in sample.gpus:
@@ -38,12 +38,12 @@ def advice(sample: Sample, thresholds: Thresholds) -> list[str]:
             continue
         if gpu.dram_percent > thresholds.dram_high_percent:
             found.append(
-                f"GPU {gpu.index}: DRAM throughput {gpu.dram_percent:.0f} % is above "
+                f"GPU {gpu.index}: DRAM throughput {gpu.dram_percent:.1f} % is above "
                 f"{thresholds.dram_high_percent:g} %: the bandwidth is saturated, a smaller batch may serve better"
             )
         elif waiting and gpu.dram_percent < thresholds.dram_low_percent:
             found.append(
-                f"GPU {gpu.index}: DRAM throughput {gpu.dram_percent:.0f} % is below "
+                f"GPU {gpu.index}: DRAM throughput {gpu.dram_percent:.1f} % is below "
                 f"{thresholds.dram_low_percent:g} % while requests wait: the batch may be too small"
             )
     return found

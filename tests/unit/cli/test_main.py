@@ -158,3 +158,10 @@ def test_exit_statuses_are_those_of_the_design() -> None:
         "REFUSED": 6,
         "INTERRUPTED": 130,
     }
+
+
+def test_a_commands_usage_begins_with_the_program_and_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["status", "--help"]) == Exit.DONE
+    assert capsys.readouterr().out.startswith("usage: droplet-console status [-h]")
+    assert main.main(["watch", "x", "--interval", "0"]) == Exit.USAGE
+    assert "\ndroplet-console watch: error: argument --interval" in capsys.readouterr().err

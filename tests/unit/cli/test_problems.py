@@ -39,7 +39,7 @@ def gpu(*, dram: float | None = None, used: int = 0, utilization: float | None =
     [
         (sample(gpu=gpu(dram=29.9), pending=3), "the batch may be too small"),
         (sample(gpu=gpu(dram=80.1)), "the bandwidth is saturated"),
-        (sample(busy=70.1), "preprocessing"),
+        (sample(busy=70.1), "CPU 70.1 % is above 70 %: preprocessing"),
         (sample(gpu=gpu(used=79 * GIB, utilization=2.0)), "preallocated pool"),
     ],
 )

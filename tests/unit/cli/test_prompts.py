@@ -77,6 +77,7 @@ def test_a_host_key_is_trusted_only_by_a_clear_word(person: Person, typed: bytes
     assert answers == [answer]
     for words in (b"gpu-1:2222", b"ED25519", b"SHA256:abc", b"ssh-rsa"):
         assert words in person.seen
+    assert all(len(line.rstrip(b"\r")) <= 80 for line in person.seen.split(b"\n"))
 
 
 def test_an_unclear_word_is_asked_about_again(person: Person) -> None:

@@ -177,6 +177,12 @@ def test_what_is_not_yaml_is_placed(text: str, place: str) -> None:
     assert "not YAML" in found
 
 
+def test_a_tab_is_called_a_tab() -> None:
+    assert mistakes("interval: 1\n\tx: 2\n") == [
+        "config.yaml:2:1: not YAML: a tab stands here; YAML indents with spaces"
+    ]
+
+
 @pytest.mark.parametrize("depth", [500, 5000, 200_000])
 def test_a_deeply_nested_file_is_refused_not_followed(depth: int) -> None:
     (found,) = mistakes("interval: " + "[" * depth + "]" * depth)
