@@ -8,9 +8,10 @@ WATCHED_CEILING = 8.0
 UNWATCHED_CEILING = 60.0
 TURNED_AWAY = frozenset({FailureKind.REFUSED, FailureKind.LIMITED})
 """What a ban looks like from outside."""
-STUBBORN = {6: 16.0, 10: 30.0}
-"""From so many failures in a row on, who is turned away tries only every so many seconds. UFW's ``limit`` renews
-its ban while it counts six tries in 30 s from an address: several consoles behind one must become rarer."""
+STUBBORN = {6: 16.0, 8: 30.0, 16: 60.0}
+"""From so many failures in a row on, who is turned away tries only every so many seconds. UFW's ``limit`` bans
+while it counts six in 30 s from an address, and a try that it rejects counts twice (``recent --set``, then
+``--update``): more than two tries in 30 s, by all consoles behind one address, keep a ban alive for ever."""
 JITTER = 0.25
 """A delay is spread over this share of it, so that a fleet does not come back in one instant."""
 

@@ -62,9 +62,28 @@ def test_the_time_that_a_try_took_is_not_waited_for_again() -> None:
 @pytest.mark.parametrize("kind", sorted(backoff.TURNED_AWAY))
 def test_who_is_turned_away_for_long_becomes_rarer(kind: FailureKind) -> None:
     error = RemoteError(kind, "no")
-    delays = [backoff.delay(n, watched=True, error=error) or 0 for n in range(13)]
-    assert delays == [1, 2, 4, 8, 8, 8, 16, 16, 16, 16, 30, 30, 30]
+    delays = [backoff.delay(n, watched=True, error=error) or 0 for n in range(18)]
+    assert delays == [1, 2, 4, 8, 8, 8, 16, 16, *[30] * 8, 60, 60]
     assert sum(delays[:6]) >= 30  # a droplet that boots is not made to wait
+
+
+@pytest.mark.parametrize("consoles", [1, 2, 3])
+def test_a_ban_of_ufw_comes_to_its_end(consoles: int) -> None:
+    """``limit`` is ``recent --set`` and then ``recent --update --seconds 30 --hitcount 6``."""
+    error = RemoteError(FailureKind.REFUSED, "no")
+    seen = [0.0] * 12
+    tries = sorted(
+        started + sum(backoff.delay(n, watched=True, error=error) or 0 for n in range(count))
+        for started in (0.0, 1.3, 5.1)[:consoles]
+        for count in range(30)
+    )
+    for now in tries:
+        seen.append(now)
+        if sum(1 for when in seen if now - when < 30) < 6:
+            assert now < 10 * 60
+            return
+        seen.append(now)
+    pytest.fail("banned for ever")
 
 
 def test_other_failures_are_tried_every_8_seconds_for_ever() -> None:
