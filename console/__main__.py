@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ class Screens:
 
     def console(self, droplets: Sequence[Droplet], settings: Settings, wishes: Wishes) -> int:
         """The console on these droplets."""
+        gc.disable()  # until the first paint: it would look through all that is being loaded, and find nothing
         from console.tui.run import run
 
         return run(droplets, settings, read_only=wishes.read_only, palette=wishes.palette, plain_signs=wishes.ascii)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from console.cli.exits import UsageError
 from console.cli.options import Options
 from console.cli.targets import choose
-from console.domain.telemetry.sample import Sample
-from console.remote.errors import FailureKind, RemoteError
 from console.settings import paths
 from console.settings.load import load
 from console.settings.schema import Droplet, Settings
+
+if TYPE_CHECKING:  # the console starts through here, and must not load these before its first paint
+    from console.domain.telemetry.sample import Sample
+    from console.remote.errors import RemoteError
 
 
 def read_settings(options: Options) -> Settings:
@@ -68,6 +71,8 @@ def no_server(sample: Sample, name: str) -> UsageError:
 
 def explained(error: RemoteError, droplet: Droplet, settings: Settings) -> RemoteError:
     """The error; where a name was not found, with the settings' nearest one, for it may be a slip."""
+    from console.remote.errors import FailureKind, RemoteError
+
     if error.kind is not FailureKind.NAME_NOT_RESOLVED or settings.droplet(droplet.name):
         return error
     close = difflib.get_close_matches(droplet.name, [known.name for known in settings.droplets], n=1)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from console.domain.telemetry.sample import Sample
-from console.remote.errors import RemoteError
+if TYPE_CHECKING:  # the screens know the phases before they load what a sample is
+    from console.domain.telemetry.sample import Sample
+    from console.remote.errors import RemoteError
 
 
 class Phase(str, Enum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable
 
@@ -32,7 +33,6 @@ class ConsoleApp(App[int]):
     """
 
     ENABLE_COMMAND_PALETTE = False
-    CSS = "Screen { background: $background; color: $foreground; }"
     TITLE = "droplet-console"
 
     def __init__(
@@ -56,7 +56,9 @@ class ConsoleApp(App[int]):
         self._modes = {FLEET: _fleet, EVENTS: _events, OVERVIEW: self._overview}
         for palette in theme.themes():
             self.register_theme(palette)
-        self.theme = f"console-{look.name}"
+        # Before anything is drawn, so that nothing needs to be drawn again for it.
+        self.set_reactive(App.theme, f"console-{look.name}")
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def on_load(self) -> None:
         """The loop runs: signals can end it."""
@@ -111,6 +113,8 @@ class ConsoleApp(App[int]):
             self._bridge.retry(name)
 
     def _begin(self) -> None:
+        gc.freeze()  # what the start made stays; no need to look through it again and again
+        gc.enable()
         self._bridge.start()
         self.set_interval(DRAIN_S, self._drain)
         self.set_interval(1.0, self._tick)

@@ -16,16 +16,16 @@ Answer = TypeVar("Answer")
 
 
 class ScreenPrompter:
-    """A ``console.remote.prompts.Prompter``. ``attach`` it to the app before the first question can come."""
+    """A ``console.remote.prompts.Prompter``.
 
-    def __init__(self) -> None:
-        self._app: App[int] | None = None
+    Args:
+        app: The app in which questions are shown; it runs.
+    """
+
+    def __init__(self, app: App[int]) -> None:
+        self._app = app
         self._alone = threading.Lock()
         self._closed = threading.Event()
-
-    def attach(self, app: App[int]) -> None:
-        """The app in which questions are shown."""
-        self._app = app
 
     def close(self) -> None:
         """Decline the question that is open, and all that come."""
@@ -73,8 +73,7 @@ class ScreenPrompter:
 
     def _ask(self, modal: Callable[[], Screen[Answer]]) -> Answer | None:
         with self._alone:
-            app = self._app
-            if app is None or self._closed.is_set():
+            if self._closed.is_set():
                 return None
             answered = threading.Event()
             answers: list[Answer | None] = []
@@ -83,7 +82,7 @@ class ScreenPrompter:
                 answers.append(given)
                 answered.set()
 
-            app.call_later(lambda: app.push_screen(modal(), answer))
+            self._app.call_later(lambda: self._app.push_screen(modal(), answer))
             while not answered.wait(0.2):
                 if self._closed.is_set():
                     return None

@@ -10,16 +10,18 @@ import termios
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from console.remote.prompts import Prompter
-from console.services.board import Board
 from console.settings.schema import Droplet, Settings
 from console.tui import theme
 from console.tui.app import ConsoleApp
 from console.tui.bridge import Bridge, Watching
 from console.tui.driver import TerminalDriver
-from console.tui.prompter import ScreenPrompter
 from console.tui.state import State
+
+if TYPE_CHECKING:
+    from console.remote.prompts import Prompter
+    from console.tui.prompter import ScreenPrompter
 
 GRACE_S = 2.0
 """After a signal the program has this long to end in order; then it ends as it is, the terminal restored."""
@@ -55,23 +57,28 @@ def run(
     state = State(
         droplets={droplet.name: droplet for droplet in droplets},
         settings=settings,
-        board=Board((droplet.name for droplet in droplets), thresholds=settings.thresholds),
         read_only=read_only,
         demo=demo,
         current=droplets[0].name if len(droplets) == 1 else "",
     )
-    prompter = ScreenPrompter()
-    opener = open_watch or (lambda asks: _watch(droplets, asks))
-    bridge = Bridge(lambda: opener(prompter))
+    prompters: list[ScreenPrompter] = []
+
+    def begin() -> Watching:
+        from console.tui.prompter import ScreenPrompter
+
+        prompters.append(ScreenPrompter(app))
+        return open_watch(prompters[0]) if open_watch is not None else _watch(droplets, prompters[0])
+
+    bridge = Bridge(begin)
     app = ConsoleApp(
         state, bridge, theme.choose(os.environ, palette, plain=plain_signs), driver_class=TerminalDriver
     )
-    prompter.attach(app)
     try:
         with _ends_on_signals(app):
             status = app.run()
     finally:
-        prompter.close()
+        for prompter in prompters:
+            prompter.close()
         bridge.close()
     return app.return_code or status or 0
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from console.services.board import Board
 from console.settings.schema import Droplet, Settings
+
+if TYPE_CHECKING:
+    from console.services.board import Board, DropletView
 
 
 @dataclass(slots=True)
@@ -16,7 +19,6 @@ class State:
     Attributes:
         droplets: By name, in order.
         settings: All of config.yaml.
-        board: What is known of them.
         read_only: Actions that may change a droplet are refused.
         demo: The droplet is the practice one; every screen says so.
         current: The droplet last opened.
@@ -25,13 +27,25 @@ class State:
 
     droplets: Mapping[str, Droplet]
     settings: Settings
-    board: Board
     read_only: bool = False
     demo: bool = False
     current: str = ""
     paused: bool = False
-    folder: str = ""
-    """Where exports are written; empty for the current folder."""
+    _board: Board | None = field(default=None, repr=False)
+
+    @property
+    def board(self) -> Board:
+        """What is known of the droplets. Made when it is first asked for: the first paint needs none of it."""
+        if self._board is None:
+            from console.services.board import Board
+
+            self._board = Board(self.droplets, thresholds=self.settings.thresholds)
+        return self._board
+
+    @property
+    def views(self) -> list[DropletView]:
+        """The board's droplets in order; empty before the board is there."""
+        return [] if self._board is None else [self._board.view(name) for name in self.droplets]
 
     @property
     def badges(self) -> tuple[str, ...]:

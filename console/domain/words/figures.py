@@ -6,8 +6,11 @@ Rounding never turns something into nothing or everything: 99.97 % is not shown 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from console.domain.telemetry.sample import Sample
+if TYPE_CHECKING:
+    from console.domain.telemetry.sample import Sample
+
 
 NA = "n/a"
 UNEXPLAINED = "the droplet gave no reason"

@@ -22,7 +22,6 @@ COLUMNS = (
 class Palette(Modal[str]):
     """Lists the actions of a screen; what was chosen runs after it has closed."""
 
-    DEFAULT_CSS = "Palette Table { height: 14; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+p", "give_up", show=False),
         Binding("up", "move(-1)", show=False, priority=True),
@@ -34,6 +33,7 @@ class Palette(Modal[str]):
         self._actions = {action.id: action for action in on_screen(mode) if action.id != "palette"}
         self._table = Table(COLUMNS, empty="no action is called that")
         self._table.can_focus = False
+        self._table.styles.height = 14
 
     def inside(self) -> ComposeResult:
         """See ``Modal``."""

@@ -29,7 +29,6 @@ class ConsoleScreen(Everywhere):
     """A mode of the app. Subclasses name their ``MODE``, compose a ``body`` and say what the header says."""
 
     MODE: ClassVar[str]
-    DEFAULT_CSS = "ConsoleScreen { layout: vertical; background: $background; }"
     AUTO_FOCUS = ""
 
     @property

@@ -10,7 +10,7 @@ from console.services.actions import FLEET
 from console.services.link import Phase
 from console.tui.link_words import full
 from console.tui.screens.base import ConsoleScreen, bindings
-from console.tui.screens.fleet_rows import COLUMNS, remarks, row
+from console.tui.screens.fleet_rows import COLUMNS, blank, remarks, row
 from console.tui.widgets.detail import Detail
 from console.tui.widgets.header import Heading
 from console.tui.widgets.rows import Row
@@ -47,19 +47,21 @@ class FleetScreen(ConsoleScreen):
 
     def heading(self, now: float) -> Heading:
         """See ``ConsoleScreen``."""
-        board = self.state.board
-        views = [board.view(name) for name in board.droplets]
+        views = self.state.views
         live = sum(view.live for view in views)
         ill = sum(
             bool(view.problems) or (view.link is not None and view.link.phase is Phase.FAILED) for view in views
         )
-        words = f"{live} of {len(views)} live" + (f", {ill} with problems" if ill else "")
-        role = "bad" if ill else "good" if live == len(views) else "warn" if live else "dim"
+        words = f"{live} of {len(self.state.droplets)} live" + (f", {ill} with problems" if ill else "")
+        role = "bad" if ill else "good" if live == len(self.state.droplets) else "warn" if live else "dim"
         note = f"filter /{self._table.filtered}" if self._table.filtered else ""
         return Heading("Fleet", state=words, role=role, note=note, badges=self.state.badges, clock=self.clock(now))
 
     def update_from(self, changed: Set[str], now: float) -> None:
         """See ``ConsoleScreen``."""
+        if not self.state.views:
+            self._table.show([blank(droplet) for droplet in self.state.droplets.values()])
+            return
         self._stale |= changed
         board = self.state.board
         turned = False
@@ -154,7 +156,7 @@ class FleetScreen(ConsoleScreen):
         self._tell()
 
     def _tell(self) -> None:
-        name = self.target
+        name = self.target if self.state.views else None
         self._detail.show([] if name is None else self._remarks(name))
 
     def _remarks(self, name: str) -> list[tuple[str, str]]:

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from console.domain.telemetry.sample import Sample
 from console.domain.words import figures as form
 from console.domain.words.figures import NA
-from console.services.board import DropletView
 from console.services.link import Phase
 from console.settings.schema import Droplet
 from console.tui.link_words import role as link_role
 from console.tui.link_words import short
 from console.tui.widgets.rows import Cell, Column, Row
 
+if TYPE_CHECKING:
+    from console.domain.telemetry.sample import Sample
+    from console.services.board import DropletView
+
 COLUMNS = (
     Column("name", "DROPLET", 14, align="<", grows=True, most=32),
     Column("link", "LINK", 13, align="<", priority=2),
     Column("triton", "TRITON", 8, align="<"),
-    Column("models", "MODELS", 6, priority=4),
+    Column("models", "MODELS", 6, priority=5),
     Column("rps", "RPS", 7),
     Column("hit_rate", "HIT %", 5),
     Column("errors", "ERR %", 5),
-    Column("p95", "P95", 7, priority=6),
-    Column("queue", "QUEUE", 7, priority=7),
+    Column("p95", "P95", 7, priority=8),
+    Column("queue", "QUEUE", 7, priority=9),
     Column("dram", "DRAM %", 6, priority=1),
-    Column("memory", "MEM %", 5, priority=5),
+    Column("memory", "MEM %", 5, priority=6),
     Column("temperature", "°C", 4, priority=3),
-    Column("findings", "FINDINGS", 8, priority=8),
-    Column("trend", "RPS, 2 MIN", 16, align="<", priority=9, sortable=False),
+    Column("findings", "FINDINGS", 8, priority=4),
+    Column("trend", "RPS, 2 MIN", 16, align="<", priority=7, sortable=False),
 )
 """In order; ``priority`` says which go first on a narrow terminal."""
 TREND_S = 120.0
@@ -56,12 +59,17 @@ def row(droplet: Droplet, view: DropletView, now: float) -> Row:
     return Row(droplet.name, cells, droplet.group or "")
 
 
+def blank(droplet: Droplet) -> Row:
+    """The row before anything is known."""
+    return Row(droplet.name, {"name": _name(droplet), "link": Cell(short(None, 0.0), "dim")}, droplet.group or "")
+
+
 def remarks(view: DropletView, line: str) -> list[tuple[str, str]]:
     """What is said about a droplet, with roles of the theme: the line, what is wrong, missing figures."""
     said: list[tuple[str, str]] = []
     if not view.live:
         error = view.link.error if view.link is not None else None
-        said.append((f"{view.name}: {line}", link_role(view.link)))
+        said.append((line if line.startswith(view.name) else f"{view.name}: {line}", link_role(view.link)))
         if error is not None and error.hint:
             said += [(part, "text") for part in error.hint.splitlines()]
     said += [(text, "bad") for text in view.problems]
@@ -131,7 +139,7 @@ def _triton(sample: Sample | None, fresh: bool) -> dict[str, Cell]:
 def _figure(value: float | None, write: Callable[[float], str], fresh: bool, *, warn: float | None = None) -> Cell:
     """A figure; dim where it is not of now or not to be had, marked where it is above ``warn``."""
     if value is None:
-        return Cell(NA, "dim")
+        return Cell(NA if fresh else "", "dim")
     above = warn is not None and value > warn
     return Cell(write(value), ("warn" if above else "text") if fresh else "dim", value)
 

@@ -26,7 +26,6 @@ KEYS_WIDTH = 18
 class Keys(Lines, can_focus=True):
     """The list, scrolled line by line."""
 
-    DEFAULT_CSS = "Keys { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_by(-1)", show=False),
         Binding("down,j", "scroll_by(1)", show=False),
@@ -43,7 +42,7 @@ class Keys(Lines, can_focus=True):
     def draw(self, width: int, height: int) -> list[Strip]:
         """See ``Lines``: one column of groups, two where there is room."""
         groups = self._groups()
-        columns = 2 if width >= 100 else 1
+        columns = 2 if width >= 150 else 1
         room = width // columns
         placed = self._placed(groups, room, columns)
         self._top = max(min(self._top, len(placed) - height), 0)

@@ -15,7 +15,7 @@ from console.tui.widgets.strip import line, safe
 class Detail(Lines):
     """Texts with their roles, wrapped; what does not fit is counted."""
 
-    DEFAULT_CSS = "Detail { height: 4; }"
+    HEIGHT = 4
 
     def __init__(self) -> None:
         super().__init__()

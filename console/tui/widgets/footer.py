@@ -20,7 +20,7 @@ SAID_S = 5.0
 class Footer(Lines):
     """One line of keys; what does not fit is in the help, whose key always stands last."""
 
-    DEFAULT_CSS = "Footer { dock: bottom; height: 1; }"
+    HEIGHT = 1
 
     def __init__(self, actions: Sequence[Action]) -> None:
         super().__init__()

@@ -40,7 +40,7 @@ class Heading:
 class Header(Lines):
     """One line at the top of each screen."""
 
-    DEFAULT_CSS = "Header { dock: top; height: 1; }"
+    HEIGHT = 1
 
     def __init__(self, heading: Heading) -> None:
         super().__init__()

@@ -5,6 +5,8 @@ Textual sends a refreshed widget's whole region again, changed or not; over a sl
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rich.style import Style
 from textual import events
 from textual.geometry import Region
@@ -18,10 +20,12 @@ from console.tui.widgets.strip import changed
 class Lines(Widget):
     """Draws itself as lines. Change its state, then call ``redraw``."""
 
-    DEFAULT_CSS = "Lines { background: transparent; }"
+    HEIGHT: ClassVar[int | str] = "1fr"
+    """Lines, or a share of what is left. No style sheet: parsing one takes part of the first paint."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
+        self.styles.height = self.HEIGHT
         self._lines: list[Strip] = []
         self._drawn_for = (0, 0)
 

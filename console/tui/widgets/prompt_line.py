@@ -21,6 +21,7 @@ class Beside(Lines):
 
     def __init__(self, text: str, *, classes: str) -> None:
         super().__init__(classes=classes)
+        self.styles.height = 1
         self.texts = [text]
 
     def draw(self, width: int, height: int) -> list[Strip]:

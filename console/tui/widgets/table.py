@@ -34,7 +34,6 @@ class Table(Lines, can_focus=True):
         newest: Keep the cursor on the first line while it stands there, whatever comes.
     """
 
-    DEFAULT_CSS = "Table { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", show=False),
         Binding("down,j", "move(1)", show=False),
@@ -232,10 +231,9 @@ class Table(Lines, can_focus=True):
                 continue
             style = self.look.named(shown.colour) if shown.colour else self.style(shown.role)
             text = safe(shown.text, self.symbols)
-            pieces += [
-                cell(text, room, style, align=column.align, ellipsis=self.symbols.ellipsis),
-                Segment(" " * GAP),
-            ]
+            pieces.append(cell(text, room, style, align=column.align, ellipsis=self.symbols.ellipsis))
+            # In the cell's own style: each change of style costs more bytes than the cells it is for.
+            pieces.append(Segment(" " * GAP, style if style.bgcolor is None else None))
         under = self.style("cursor") if cursor else Style.null()
         strip = line(pieces, width, under)
         self._strips[row.key] = (row, made_for, strip)

@@ -14,7 +14,7 @@ from console.tui.widgets.strip import line, safe
 class Words(Lines):
     """Text in one role of the theme; each line of it is made safe."""
 
-    DEFAULT_CSS = "Words { height: auto; }"
+    HEIGHT = "auto"
 
     def __init__(self, text: str, role: str = "text") -> None:
         super().__init__()
