@@ -40,7 +40,11 @@ class History:
 
     def __init__(self, points: int) -> None:
         self._points = points
-        self._forget()
+        self._series: dict[tuple[Of, str], Series] = {}
+        self._owners: set[Of] = set()
+        self._batches: dict[ModelKey | None, deque[tuple[float, dict[int, int]]]] = {}
+        self._end: float | None = None
+        self._stream = ""
 
     def add(self, sample: Sample, of_all: Totals) -> bool:
         """Add a sample's figures.
@@ -90,11 +94,10 @@ class History:
         return sums
 
     def _forget(self) -> None:
-        self._series: dict[tuple[Of, str], Series] = {}
-        self._owners: set[Of] = set()
-        self._batches: dict[ModelKey | None, deque[tuple[float, dict[int, int]]]] = {}
-        self._end: float | None = None
-        self._stream = ""
+        self._series.clear()
+        self._owners.clear()
+        self._batches.clear()
+        self._end = None
 
     def _seconds(self, sample: Sample) -> float:
         """How long the sample's rates held, stretched to touch the ones before where nothing is missing."""
