@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from console.remote import shell
 from console.remote.errors import FailureKind, RemoteError
+from console.remote.local_connection import LocalConnection, local_connection
 from console.remote.process import Exit, ProcessOver
 from console.remote.refusals import printable
 from console.remote.slots import Slots
@@ -175,6 +176,12 @@ class LocalTransport:
     def open(self, command: Sequence[str], *, timeout: float, guard: bool = True) -> ProcessOver:
         """See ``Transport.open``."""
         return self._start(shell.line(command, guard=guard), time.monotonic() + timeout, guard=guard)
+
+    def dial(self, host: str, port: int, *, timeout: float) -> LocalConnection:
+        """See ``Transport.dial``."""
+        if self._closed:
+            raise RemoteError(FailureKind.LOST, f"{self._name}: it was closed on this side")
+        return local_connection(self._name, host, port, timeout)
 
     def probe(self, timeout: float) -> float:
         """See ``Transport.probe``."""

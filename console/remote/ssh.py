@@ -12,9 +12,9 @@ from console.remote.login import Login
 from console.remote.process import ProcessOver
 from console.remote.refusals import printable
 from console.remote.slots import Slots
-from console.remote.transport import Completed
+from console.remote.transport import Completed, Dialled
 
-_NO_SUCH_KIND = 3
+_PROHIBITED, _NO_SUCH_KIND = 1, 3
 """Of a refused channel; every other code may mean too many sessions: sshd says "open failed" (2) at MaxSessions."""
 _RETRY_REFUSED = 0.25
 _BROKEN = paramiko_api.line_errors()
@@ -60,6 +60,25 @@ class SshTransport:
     def open(self, command: Sequence[str], *, timeout: float, guard: bool = True) -> ProcessOver:
         """See ``Transport.open``."""
         return self._start(shell.line(command, guard=guard), time.monotonic() + timeout, guard=guard)
+
+    def dial(self, host: str, port: int, *, timeout: float) -> Dialled:
+        """See ``Transport.dial``: a channel of the login's own connection."""
+        where = f"{self._name}: port {port} of {printable(host, 80)}"
+        try:
+            channel = self._connection.open_channel("direct-tcpip", timeout=timeout, to=(host, port))
+        except paramiko_api.ChannelRefused as error:
+            hint = None
+            if error.code == _PROHIBITED:
+                hint = "sshd's AllowTcpForwarding and PermitOpen, or a `restrict` in authorized_keys, forbid it"
+            raise RemoteError(
+                FailureKind.REFUSED, f"{where} cannot be reached: {printable(error.text)}", hint=hint
+            ) from None
+        except TimeoutError as error:
+            raise RemoteError(FailureKind.TIMED_OUT, f"{where} did not answer within {timeout:g} s") from error
+        except _BROKEN as error:
+            raise self._loss(error) from error
+        channel.settimeout(None)
+        return channel
 
     def probe(self, timeout: float) -> float:
         """See ``Transport.probe``."""

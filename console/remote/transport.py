@@ -103,6 +103,22 @@ class Process(Protocol):
     ) -> None: ...
 
 
+class Dialled(Protocol):
+    """A TCP connection that the droplet made for us. Close it when done."""
+
+    def send(self, data: bytes, /) -> int:
+        """Send some of ``data``, waiting where the other side is slow; how much is returned, 0 at the end."""
+
+    def recv(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes, waiting for the first; empty at the end."""
+
+    def shutdown_write(self) -> None:
+        """Say that nothing more will be sent."""
+
+    def close(self) -> None:
+        """Close both ways; calling it again does nothing."""
+
+
 class Transport(Protocol):
     """A way to a droplet, connected."""
 
@@ -140,6 +156,18 @@ class Transport(Protocol):
 
         Raises:
             RemoteError: As ``run``; SHELL_REFUSED and STILL_BOOTING come from ``read`` and ``wait``.
+        """
+
+    def dial(self, host: str, port: int, *, timeout: float) -> Dialled:
+        """Connect to a port as the droplet sees it.
+
+        Args:
+            host: By name or address, looked up on the droplet: "127.0.0.1" is its own loopback.
+            port: TCP.
+            timeout: Seconds.
+
+        Raises:
+            RemoteError: REFUSED: nothing listens there, or the droplet's sshd forwards nothing. TIMED_OUT, LOST.
         """
 
     def probe(self, timeout: float) -> float:

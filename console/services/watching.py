@@ -5,7 +5,7 @@ This module loads what SSH needs; nothing that runs without a connection imports
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from console.remote.resolve import resolve
 from console.remote.scripts import ScriptStream, open_script
 from console.remote.sudo import Privilege
 from console.remote.target import Target
-from console.remote.transport import Transport
+from console.remote.transport import Dialled, Transport
 from console.services.fleet import Fleet
 from console.services.link import Event
 from console.settings.schema import Droplet, Sudo
@@ -36,9 +36,10 @@ HELLO_S = 15.0
 class Watch(AbstractContextManager["Watch"]):
     """A fleet together with what its logins share."""
 
-    def __init__(self, fleet: Fleet, context: LoginContext) -> None:
+    def __init__(self, fleet: Fleet, context: LoginContext, openers: Mapping[str, _Opener]) -> None:
         self._fleet = fleet
         self._context = context
+        self._openers = openers
 
     def events(self, timeout: float) -> Event | None:
         """The next event of any droplet, or None when none came within ``timeout`` seconds."""
@@ -47,6 +48,17 @@ class Watch(AbstractContextManager["Watch"]):
     def retry(self, droplet: str) -> None:
         """Try a droplet again now that a person did what was needed."""
         self._fleet.retry(droplet)
+
+    def dial(self, droplet: str, host: str, port: int, *, timeout: float) -> Dialled:
+        """Connect to a port as a droplet sees it, over the connection that watches it.
+
+        Raises:
+            RemoteError: LOST while there is no such connection, otherwise as ``Transport.dial``.
+        """
+        transport = self._openers[droplet].transport
+        if transport is None or transport.closed:
+            raise RemoteError(FailureKind.LOST, f"{droplet} is not connected just now")
+        return transport.dial(host, port, timeout=timeout)
 
     def close(self) -> None:
         """End every stream and login, also those that only begin, and forget what was typed."""
@@ -75,11 +87,9 @@ def watch(droplets: Sequence[Droplet], *, prompter: Prompter, known_hosts: Path 
     if any(droplet.target != "local" for droplet in droplets):
         warm_up()  # the SSH library loads while ssh_config is read and TCP connects
     context = LoginContext(known_hosts or _known_hosts(droplets))
-    lines: dict[str, Callable[[], TelemetryLine]] = {
-        droplet.name: _Opener(droplet, prompter, context) for droplet in droplets
-    }
+    openers = {droplet.name: _Opener(droplet, prompter, context) for droplet in droplets}
     intervals = {droplet.name: droplet.interval or INTERVAL_S for droplet in droplets}
-    return Watch(Fleet(lines, intervals), context)
+    return Watch(Fleet(openers, intervals), context, openers)
 
 
 def _known_hosts(droplets: Sequence[Droplet]) -> Path:
@@ -118,6 +128,8 @@ class _Opener:
         self._droplet = droplet
         self._prompter = prompter
         self._context = context
+        self.transport: Transport | None = None
+        """The connection as last made; it may be closed by now."""
         self._privilege: Privilege | None = None
         self._refused = False
 
@@ -134,10 +146,12 @@ class _Opener:
         transport = connect(target, prompter=self._prompter, context=self._context, timeout=CONNECT_S)
         try:
             with self._context.ongoing.ended_by(transport.close):
-                return TelemetryLine(transport, self._open(transport, target))
+                line = TelemetryLine(transport, self._open(transport, target))
         except BaseException:
             transport.close()
             raise
+        self.transport = transport
+        return line
 
     def _open(self, transport: Transport, target: Target) -> ScriptStream:
         privilege = self._needed(target)

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Iterator
 
 from console.domain.telemetry.sample import Failures, GpuHolder, ModelSample, Sample
-from console.services.board import Board
 from console.services.link import Event, LinkState, Phase
 from console.settings.schema import Droplet, Settings
 from console.tui import theme
@@ -153,7 +152,6 @@ def stage(
     state = State(
         droplets={droplet.name: droplet for droplet in droplets},
         settings=settings,
-        board=Board(names),
         current=names[0] if current is None else current,
     )
     return ConsoleApp(state, Bridge(lambda: script or Script()), look or theme.look("dark"))
