@@ -13,13 +13,15 @@ _INTEGER_DIGITS = 20
 
 
 def parse(body: bytes) -> Any:
-    """The value in ``body``.
+    """The value in ``body``. Bytes that are no UTF-8 become replacement characters.
+
+    Triton writes the name of a model's folder as its bytes are; one odd folder shall not hide all the other models.
 
     Raises:
         ValueError: it is no JSON, or is nested too deep.
     """
     try:
-        return json.loads(body, parse_int=_integer)
+        return json.loads(body.decode("utf-8", "replace"), parse_int=_integer)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 

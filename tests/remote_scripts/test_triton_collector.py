@@ -268,6 +268,15 @@ def test_names_with_anything_in_them(watched: Watched) -> None:
     assert all(path.isascii() and path.isprintable() for path in watched.triton.paths)
 
 
+def test_a_folder_whose_name_is_no_utf8_hides_no_other(watched: Watched) -> None:
+    index = b'[{"name":"echo","version":"1","state":"READY"},{"name":"bad\xff\xfe"},'
+    index += b'{"name":"broken","version":"1","state":"UNAVAILABLE","reason":"said \x9b2J"}]'
+    watched.triton.broken["/v2/repository/index"] = respond(index)
+    branch = watched.tick()
+    assert branch["models"]["bad\ufffd\ufffd"]["-"]["state"] == "UNKNOWN"
+    assert branch["models"]["broken"]["1"] == {"state": "UNAVAILABLE", "reason": "said \ufffd2J"}
+
+
 def test_more_models_and_batch_sizes_than_a_document_may_hold(watched: Watched) -> None:
     batches = [{"batch_size": size, "compute_infer": {"count": 1, "ns": 1}} for size in range(1, 41)]
     entries = [{"name": f"m{number}", "version": "1", "batch_stats": batches} for number in range(2100)]
@@ -368,5 +377,6 @@ def test_a_process_that_was_started_by_hand_and_is_gone(droplet: FakeDroplet) ->
     assert branch["state"] == "dead"
 
 
-def test_a_path_is_quoted() -> None:
-    assert quote("a b/ü?") == "a%20b%2F%C3%BC%3F"
+def test_a_name_stands_in_a_path_as_it_is_but_for_what_would_end_it() -> None:
+    assert quote("[red]per%41'{ü}\u202e") == "[red]per%41'{ü}\u202e"
+    assert quote("a b/?\r\n\0\x7f\ud800") == "a%20b%2F%3F%0D%0A%00%7F%ED%A0%80"
