@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from console.domain.telemetry.encode import encode
+from console.domain.telemetry.sample import Sample
 from console.domain.telemetry.series import Series
 from console.services.board import DropletView
 from console.services.history import Of
@@ -90,6 +91,7 @@ def document(
     subject: str,
     figures: Sequence[Mapping[str, object]],
     of: Of = None,
+    sample: Sample | None = None,
 ) -> str:
     """All of it as one JSON document.
 
@@ -100,6 +102,7 @@ def document(
         subject: Whose figures they are, in words.
         figures: As shown: panel, name, value, unit, why.
         of: The model whose history it is; None for all.
+        sample: As shown.
     """
     rows = history_table(view, since, until, of)
     return json.dumps(
@@ -115,8 +118,9 @@ def document(
                 {"time": one.time, "kind": one.kind.value, "severity": one.severity.value, "subject": one.subject,
                  "words": one.words}
                 for one in view.happenings
+                if one.time <= until
             ],
-            "sample": encode(view.sample) if view.sample is not None else None,
+            "sample": encode(sample) if sample is not None else None,
         },
         indent=1,
     )  # fmt: skip

@@ -68,6 +68,11 @@ class ConsoleApp(App[int]):
         """The first paint is under way: begin to watch."""
         self.call_after_refresh(self._begin)
 
+    @property
+    def bridge(self) -> Bridge:
+        """The way to the droplets that are watched."""
+        return self._bridge
+
     def open_droplet(self, name: str) -> None:
         """Show a droplet's overview."""
         if name not in self.state.droplets:
@@ -114,7 +119,6 @@ class ConsoleApp(App[int]):
 
     def _begin(self) -> None:
         gc.freeze()  # what the start made stays; no need to look through it again and again
-        gc.enable()
         self._bridge.start()
         self.set_interval(DRAIN_S, self._drain)
         self.set_interval(1.0, self._tick)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from console.services.link import Event
+
+if TYPE_CHECKING:
+    from console.remote.transport import Dialled
 
 AT_ONCE = 1000
 """Events taken in one go, at most: the loop must get back to the keys."""
@@ -24,6 +27,9 @@ class Watching(Protocol):
 
     def retry(self, droplet: str) -> None:
         """Try to reach it now."""
+
+    def dial(self, droplet: str, host: str, port: int, *, timeout: float) -> Dialled:
+        """Connect to a port as the droplet sees it."""
 
     def close(self) -> None:
         """End every line."""
@@ -65,6 +71,19 @@ class Bridge:
         """Try to reach a droplet now; nothing where nothing is watched yet."""
         if self._watch is not None:
             self._watch.retry(droplet)
+
+    def dial(self, droplet: str, host: str, port: int, timeout: float) -> Dialled:
+        """Connect to a port as the droplet sees it; from any thread.
+
+        Raises:
+            RemoteError: It cannot be done, or nothing is watched yet.
+        """
+        watch = self._watch
+        if watch is None:
+            from console.remote.errors import FailureKind, RemoteError
+
+            raise RemoteError(FailureKind.LOST, f"{droplet} is not connected just now")
+        return watch.dial(droplet, host, port, timeout=timeout)
 
     def close(self) -> None:
         """End the watch, however far it got."""

@@ -10,6 +10,7 @@ from console.settings.schema import Droplet, Settings
 
 if TYPE_CHECKING:
     from console.services.board import Board, DropletView
+    from console.services.forward import Forwards
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class State:
         demo: The droplet is the practice one; every screen says so.
         current: The droplet last opened.
         paused: The picture is held still.
+        forwards: Triton's ports on this machine, by droplet and server.
     """
 
     droplets: Mapping[str, Droplet]
@@ -31,6 +33,7 @@ class State:
     demo: bool = False
     current: str = ""
     paused: bool = False
+    forwards: dict[tuple[str, str], Forwards] = field(default_factory=dict)
     _board: Board | None = field(default=None, repr=False)
 
     @property

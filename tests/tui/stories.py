@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from console.domain.telemetry.sample import Failures, GpuHolder, ModelSample, Sample
+from console.remote.local_connection import local_connection
+from console.remote.transport import Dialled
 from console.services.link import Event, LinkState, Phase
 from console.settings.schema import Droplet, Settings
 from console.tui import theme
@@ -138,6 +140,10 @@ class Script:
     def retry(self, droplet: str) -> None:
         """See ``console.tui.bridge.Watching``."""
         self.retried.append(droplet)
+
+    def dial(self, droplet: str, host: str, port: int, *, timeout: float) -> Dialled:
+        """This machine's own ports."""
+        return local_connection(droplet, host, port, timeout)
 
     def close(self) -> None:
         """See ``console.tui.bridge.Watching``."""

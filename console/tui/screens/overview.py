@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from console.domain.telemetry.sample import ServerSample
 from console.domain.telemetry.totals import ModelKey, totals
 from console.services.actions import OVERVIEW
 from console.tui.link_words import full, role, round_trip
@@ -166,6 +167,54 @@ class OverviewScreen(ConsoleScreen):
         """See the table of actions."""
         self._move_moment(1)
 
+    def action_export(self) -> None:
+        """Write what is shown to files, and say where."""
+        if self.picture is None:
+            return
+        from console.tui.panels.taken import files
+
+        try:
+            paths = files(self.picture, self._overview.panels.values(), self.console.now())
+        except OSError as error:
+            self.say(f"not written: {error.filename}: {error.strerror}", "bad")
+            return
+        self.say(f"written: {' and '.join(str(path) for path in paths)}", "good")
+
+    def action_shell(self) -> None:
+        """Lend the terminal to ssh."""
+        from console.tui.shell import open_shell
+
+        self.say(open_shell(self.console, self.state.droplets[self._droplet]))
+
+    def action_forward(self) -> None:
+        """Bring Triton's ports here, and show how to call the chosen model."""
+        from console.services.forward import Forwards
+        from console.tui.modals.forwarded import STOP, ForwardedModal
+
+        found = _to_call(self.picture)
+        if found is None:
+            self.say("there is no Triton server to forward", "warn")
+            return
+        server, model = found
+        place, kept = (self._droplet, server.name), self.state.forwards
+        if place not in kept:
+            bridge, droplet = self.console.bridge, self._droplet
+            try:
+                kept[place] = Forwards(
+                    lambda host, port, seconds: bridge.dial(droplet, host, port, seconds), server
+                )
+            except OSError as error:
+                self.say(f"no port could be opened here: {error.strerror}", "bad")
+                return
+
+        def closed(answer: str | None) -> None:
+            if answer == STOP:
+                kept.pop(place).close()
+                self.say("the ports are given back")
+
+        name = f"Triton {server.name} of {self._droplet}"
+        self.console.push_screen(ForwardedModal(name, kept[place], model), closed)
+
     def action_move(self, by: int) -> None:
         """Move the cursor of the list that is chosen; models where it is none."""
         sample = self.picture.sample if self.picture is not None else None
@@ -244,6 +293,20 @@ class OverviewScreen(ConsoleScreen):
         inside = until - self._chosen.seconds < moment < until
         at_start = moment <= until - self._chosen.seconds
         self._choose(replace(self._chosen, moment=moment if inside else self._chosen.moment if at_start else None))
+
+
+def _to_call(shown: Picture | None) -> tuple[ServerSample, tuple[str, str] | None] | None:
+    """The server to forward, and the model to call: the chosen ones, or the first that serve."""
+    sample = shown.sample if shown is not None else None
+    if shown is None or sample is None or not sample.servers:
+        return None
+    key = shown.chosen.model
+    ready = [server for server in sample.servers if server.state == "ready"] or list(sample.servers)
+    server = next((one for one in sample.servers if key is not None and one.name == key.server), ready[0])
+    if key is not None and not key.whole_server:
+        return server, (key.name, key.version)
+    busiest = sorted((one for one in server.models if one.state == "READY"), key=lambda one: -(one.rps or 0.0))
+    return server, (busiest[0].name, busiest[0].version) if busiest else None
 
 
 def _clamped(place: int, count: int) -> int:

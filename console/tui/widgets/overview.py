@@ -28,8 +28,6 @@ from console.tui.widgets.strip import line
 class Overview(Lines):
     """Draws a picture."""
 
-    DEFAULT_CSS = "Overview { height: 1fr; }"
-
     class Clicked(Message):
         """A panel was clicked.
 
