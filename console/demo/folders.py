@@ -12,6 +12,8 @@ from pathlib import Path
 
 PREFIX = "droplet-console-demo-"
 _LOCK = "in-use"
+_RANDOM = 8
+"""Letters that tempfile adds to the prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ def sweep() -> None:
         with contextlib.suppress(OSError):
             if not path.is_symlink() and path.is_dir() and path.stat().st_uid == os.geteuid() and not in_use(path):
                 shutil.rmtree(path)
+    for shared in Path("/dev/shm").glob(f"{PREFIX}*-*"):  # noqa: S108 - a real Triton's, killed with its demo
+        folder = Path(tempfile.gettempdir(), shared.name[: len(PREFIX) + _RANDOM])
+        with contextlib.suppress(OSError):
+            if shared.stat().st_uid == os.geteuid() and not folder.exists():
+                shared.unlink()
 
 
 def in_use(path: Path) -> bool:

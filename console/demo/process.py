@@ -14,12 +14,15 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
-from console.demo import folders, keys
+from console.demo import folders, keys, wheel
+from console.demo.ports import Ports, reserve
+from console.demo.real_triton import SERVED, RealTriton
 from console.demo.root import Root
 from console.demo.sshd import Sshd
-from console.demo.web import Endpoints, reserve
+from console.demo.web import Endpoints
 from console.demo.world import World
 
 
@@ -46,10 +49,16 @@ def _end_input(*_: object) -> None:
 
 
 def _serve(folder: Path) -> None:
-    root = Root(folder / "root")
+    server = None if "--stand-in" in sys.argv else wheel.installed()
+    root = Root(folder / "root") if server is None else Root(folder / "root", "triton.service")
     root.build()
     ports, held = reserve()
-    world = World(root, ports)
+    world = World(root, ports) if server is None else World(root, ports, models=SERVED)
+    speaker: Callable[[threading.Event], None]
+    if server is None:
+        speaker = Endpoints(world, ports, held).run
+    else:
+        speaker = _real(server, folder / "triton", world, ports, held)
     world.write()
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     made = keys.make(folder, int(listener.getsockname()[1]))
@@ -59,20 +68,14 @@ def _serve(folder: Path) -> None:
     ended = threading.Event()
     threads = [
         threading.Thread(target=world.run, args=(ended,), daemon=True),
-        threading.Thread(target=Endpoints(world, ports, held).run, args=(ended,), daemon=True),
+        threading.Thread(target=speaker, args=(ended,), daemon=True),
     ]
     for thread in threads:
         thread.start()
     threading.Thread(target=sshd.serve, args=(listener,), daemon=True).start()
     try:
-        _say(
-            {
-                "folder": str(folder),
-                "ssh_config": str(made.config),
-                "root": str(root.folder),
-                "path": [str(root.bin)],
-            }
-        )
+        told = {"folder": str(folder), "ssh_config": str(made.config), "root": str(root.folder)}
+        _say({**told, "path": [str(root.bin)]})
         while os.read(0, 4096):
             pass
     except KeyboardInterrupt:
@@ -82,7 +85,18 @@ def _serve(folder: Path) -> None:
         listener.close()
         sshd.close()
         for thread in threads:
-            thread.join(1.0)
+            thread.join(2.0)
+
+
+def _real(
+    server: Path, folder: Path, world: World, ports: Ports, held: list[socket.socket]
+) -> Callable[[threading.Event], None]:
+    """A real Triton in the stand-in's place."""
+    real = RealTriton(server, folder, ports, world.moment, world.slower)
+    world.use(real)
+    for one in held:
+        one.close()
+    return real.run
 
 
 def _environment(root: Root, home: Path) -> dict[str, str]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from console.demo import gpu, nvml_library
 
 HOSTNAME = "practice-droplet"
-UNIT = "triton-standin.service"
 NVML = "/usr/lib/droplet-console/nvml_library.py"
 """Where ``remote_scripts.nvml`` looks for a stand-in (its ``STAND_IN``)."""
 SYSTEMCTL = "/run/droplet-console-demo/systemctl"
@@ -38,11 +37,13 @@ class Root:
     Attributes:
         folder: Where it lies.
         bin: The only folder in which scripts look for tools.
+        unit: The systemd unit that Triton is said to run in.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, unit: str = "triton-standin.service") -> None:
         self.folder = folder
         self.bin = folder / "bin"
+        self.unit = unit
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """Write a file whole: a reader sees the old text or the new."""
@@ -68,6 +69,7 @@ class Root:
         """Write all that does not change."""
         for path, text in _STATIC.items():
             self.write(path, text)
+        self.write(f"/etc/systemd/system/{self.unit}", _UNIT)
         self.write("/proc/sys/kernel/random/boot_id", f"{uuid.uuid4()}\n")
         for path in ("/sys/block/vda/device", "/sys/class/net/eth0/device", "/var/lib", "/tmp", "/home"):  # noqa: S108
             (self.folder / path.lstrip("/")).mkdir(parents=True, exist_ok=True)
@@ -90,7 +92,7 @@ class Root:
         self.write(f"/proc/{pid}/stat", f"{pid} ({name}) S {parent} {zeros} {int(started * 100)} 0 0\n")
         self.write(f"/proc/{pid}/comm", f"{name[:15]}\n")
         self.write(f"/proc/{pid}/cmdline", "\0".join(arguments) + "\0")
-        self.write(f"/proc/{pid}/cgroup", f"0::/system.slice/{UNIT}\n")
+        self.write(f"/proc/{pid}/cgroup", f"0::/system.slice/{self.unit}\n")
         for kind in ("net", "pid"):
             # The same file as that of /proc/self: it is in the same namespace.
             link = self.folder / f"proc/{pid}/ns/{kind}"
@@ -110,13 +112,17 @@ class Root:
         self.write("/bin/systemctl", _SYSTEMCTL.format(file=file), 0o755)
 
 
+_UNIT = """[Unit]
+Description=NVIDIA Triton of the practice droplet
+[Service]
+ExecStart=/opt/practice/bin/tritonserver
+Restart=always
+"""
 _STATIC = {
     "/etc/os-release": 'NAME="Practice droplet"\nPRETTY_NAME="Practice droplet of droplet-console (simulated)"\n'
     'ID=practice\nVERSION_ID="1"\n',
     "/etc/hostname": f"{HOSTNAME}\n",
     "/etc/resolv.conf": "# practice droplet: no name is ever looked up\nnameserver 127.0.0.53\n",
-    f"/etc/systemd/system/{UNIT}": "[Unit]\nDescription=Stand-in for NVIDIA Triton (practice droplet)\n"
-    "[Service]\nExecStart=/opt/stand-in/bin/tritonserver\nRestart=always\n",
     "/proc/sys/kernel/hostname": f"{HOSTNAME}\n",
     "/proc/sys/kernel/osrelease": "6.8.0-simulated\n",
     "/proc/self/mounts": "/dev/vda1 / ext4 rw 0 0\n",

@@ -61,8 +61,11 @@ class DemoDroplet:
         self.close()
 
 
-def start_demo() -> DemoDroplet:
+def start_demo(*, stand_in: bool = False) -> DemoDroplet:
     """Start the demo's process and wait until it can be reached: about a second.
+
+    Args:
+        stand_in: Use the stand-in for Triton even where a real one is installed (``console.demo.wheel``).
 
     Raises:
         DemoError: It did not start.
@@ -71,7 +74,7 @@ def start_demo() -> DemoDroplet:
     python_path = os.pathsep.join(part for part in (package, os.environ.get("PYTHONPATH")) if part)
     complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, and with the process
     process = subprocess.Popen(
-        [sys.executable, "-m", "console.demo.process"],
+        [sys.executable, "-m", "console.demo.process", *(["--stand-in"] if stand_in else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=complaints,

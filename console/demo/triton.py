@@ -7,6 +7,7 @@ wherever it says anything of itself.
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 
 from console.demo import timeline
 from console.demo.batching import Queue
@@ -29,8 +30,9 @@ class StandIn:
             the metrics.
     """
 
-    def __init__(self, chance: random.Random, now: float) -> None:
+    def __init__(self, chance: random.Random, now: float, models: Collection[str] = tuple(MODELS)) -> None:
         self._chance = chance
+        self._models = models
         self.served: dict[str, Queue | Engine] = {}
         self.state = "dead"
         self.lives = 0
@@ -53,7 +55,7 @@ class StandIn:
         elif self.state == "dead":
             self.lives += 1
         if moment.server == "running" and self.state != "running":
-            for name in MODELS:
+            for name in self._models:
                 if name != OCR:
                     self._load(name, now)
             self._reloads = moment.reloads

@@ -10,23 +10,12 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from console.demo.world import Ports, World
+from console.demo.ports import Ports
+from console.demo.world import World
 
 _POLL_S = 0.1
 _BODY_LIMIT = 1 << 20
 _LONGEST_S = 5.0
-
-
-def reserve() -> tuple[Ports, list[socket.socket]]:
-    """Two ports of loopback, held by sockets that do not listen: a connection is refused, and nobody takes them."""
-    held = []
-    for _ in range(2):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind(("127.0.0.1", 0))
-        held.append(one)
-    http, metrics = (int(one.getsockname()[1]) for one in held)
-    return Ports(http, metrics), held
 
 
 class Endpoints:

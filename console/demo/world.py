@@ -6,7 +6,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,23 +16,17 @@ from console.demo.catalogue import GIB, LLM, MODELS
 from console.demo.gpu import Gpu
 from console.demo.host import Host
 from console.demo.in_flight import SLOTS
-from console.demo.root import SYSTEMCTL, UNIT, Root
+from console.demo.ports import Ports
+from console.demo.real_triton import RealTriton
+from console.demo.root import SYSTEMCTL, Root
+from console.demo.timeline import Moment
 from console.demo.triton import StandIn
 
 STEP_S = 0.1
 """The longest step of the simulation."""
 WARM_UP_S = 45.0
 """It has lived for so long when the console first looks: averages since the start are more than nothing."""
-UPTIME_S = 41.2 * 86_400
 _FIRST_PID = 1201
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """Where the stand-in listens, on loopback."""
-
-    http: int
-    metrics: int
 
 
 @dataclass(slots=True)
@@ -49,12 +43,19 @@ class World:
     Args:
         root: Where its files are written.
         ports: Where the stand-in for Triton is told to listen.
+        models: What it serves.
         seed: Of all chance.
         clock: Seconds; never goes back.
     """
 
     def __init__(
-        self, root: Root, ports: Ports, *, seed: int = 20, clock: Callable[[], float] = time.monotonic
+        self,
+        root: Root,
+        ports: Ports,
+        *,
+        models: Collection[str] = tuple(MODELS),
+        seed: int = 20,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._root = root
         self._ports = ports
@@ -64,12 +65,16 @@ class World:
         self._epoch = clock()
         chance = random.Random(seed)  # noqa: S311 - a load, no secret
         self._now = -WARM_UP_S
-        self._triton = StandIn(chance, self._now)
+        self._triton = StandIn(chance, self._now, models)
         self._gpu = Gpu()
-        self._host = Host(booted=self._epoch_wall - UPTIME_S)
+        # Scripts have this machine's own clock: the practice droplet booted when it did.
+        self._uptime = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+        self._host = Host(booted=self._epoch_wall - self._uptime)
         self._seen = _Seen()
+        self._shown: list[int] = []
+        self._left: int | None = None
         self._shown_life = 0
-        self._started = 0.0
+        self._real: RealTriton | None = None
         self._advance(0.0)
 
     def run(self, ended: threading.Event) -> None:
@@ -81,13 +86,24 @@ class World:
         """Bring the files up to now."""
         with self._lock:
             self._advance_to_now()
-            moved = self._host.files(UPTIME_S + self._now)
+            moved = self._host.files(self._uptime + self._now)
+            self._write_server(self._triton.lives, self._processes())
             state = self._gpu.state(self._holders())
-            life, server = self._triton.lives, self._triton.state
         for path, text in moved.items():
             self._root.write(path, text)
         self._root.write(f"/{nvml_library.STATE}", json.dumps(state))
-        self._write_server(life, server)
+
+    def use(self, real: RealTriton) -> None:
+        """A real Triton serves in the stand-in's place; the simulated one only tells what the GPU does."""
+        self._real = real
+
+    def moment(self) -> Moment:
+        """The timeline's, now."""
+        return timeline.at(self._clock() - self._epoch)
+
+    def slower(self) -> float:
+        """What executions are slowed down by, now."""
+        return self._gpu.slower
 
     @property
     def listening(self) -> bool:
@@ -152,8 +168,6 @@ class World:
         moment = timeline.at(self._now)
         triton, seen = self._triton, self._seen
         triton.advance(self._now, moment, slower=self._gpu.slower)
-        if triton.lives != self._shown_life:
-            self._shown_life, self._started = triton.lives, UPTIME_S + self._now
         idle, dram, requests = 1.0, 0.0, 0
         for name, one in triton.served.items():
             worked = min(max(one.busy_s - seen.busy.get(name, one.busy_s), 0.0) / step, 1.0)
@@ -177,43 +191,57 @@ class World:
     def _pid(self, life: int) -> int:
         return _FIRST_PID + 400 * life
 
+    def _processes(self) -> dict[int, tuple[str, list[str]]]:
+        """The server's processes now: name and command line by process id, the server first."""
+        if self._real is not None:
+            pid = self._real.pid
+            return {} if pid is None else {pid: ("tritonserver", list(self._real.arguments))}
+        if self._triton.state == "dead":
+            return {}
+        pid = self._pid(self._triton.lives)
+        worker = "VLLM::EngineCore"
+        return {pid: ("tritonserver", self._arguments()), pid + 1: (worker, [worker])}
+
     def _holders(self) -> list[tuple[int, int]]:
         """Who holds memory on the GPU: the server, the language model's worker, and one that a dead server left."""
         triton, held = self._triton, []
-        if triton.moment.orphan and triton.lives:
-            dead = triton.lives if triton.state == "dead" else triton.lives - 1
-            held.append((self._pid(dead) + 1, MODELS[LLM].memory))
+        if triton.moment.orphan and self._left is not None:
+            held.append((self._left, MODELS[LLM].memory))
         if triton.state == "running":
-            own = sum(MODELS[name].memory for name in triton.served if name != LLM)
-            held.append((self._pid(triton.lives), own + GIB))
-            held.append((self._pid(triton.lives) + 1, MODELS[LLM].memory))
+            sizes = [sum(MODELS[name].memory for name in triton.served if name != LLM) + GIB, MODELS[LLM].memory]
+            pids = list(self._shown)
+            if len(pids) == 1:
+                sizes = [sum(sizes)]
+            held += zip(pids, sizes, strict=False)
         return held
 
-    def _write_server(self, life: int, server: str) -> None:
-        """The server's processes and what systemd would say of its unit."""
-        pid = self._pid(life)
-        if server == "dead":
-            for gone in (pid, pid + 1):
-                self._root.remove(f"/proc/{gone}")
-        elif not (self._root.folder / f"proc/{pid}/comm").exists():
-            started = self._started
-            worker = ["VLLM::EngineCore"]
-            self._root.process(pid + 1, worker, name="VLLM::EngineCore", parent=pid, started=started)
-            self._root.process(pid, self._arguments(), name="tritonserver", parent=1, started=started)
-        active, sub, main = ("active", "running", pid) if server != "dead" else ("activating", "auto-restart", 0)
-        code, status = ("2", "9") if server == "dead" else ("0", "0")
+    def _write_server(self, life: int, processes: Mapping[int, tuple[str, list[str]]]) -> None:
+        """The server's processes, and what systemd would say of its unit."""
+        for gone in [pid for pid in self._shown if pid not in processes]:
+            self._root.remove(f"/proc/{gone}")
+            self._left = gone  # the last of them held the most
+        pids = list(processes)
+        for place, (pid, (name, arguments)) in enumerate(processes.items()):
+            if pid not in self._shown:
+                parent = pids[0] if place else 1
+                began = self._uptime + self._now if self._shown_life else 1.0
+                self._root.process(pid, arguments, name=name, parent=parent, started=max(began, 0.0))
+        if pids:
+            self._shown_life = life
+        self._shown = pids
+        down = not pids
         rows = {
-            "Id": UNIT,
+            "Id": self._root.unit,
             "LoadState": "loaded",
-            "ActiveState": active,
-            "SubState": sub,
-            "Result": "signal" if server == "dead" else "success",
+            "ActiveState": "activating" if down else "active",
+            "SubState": "auto-restart" if down else "running",
+            "Result": "signal" if down else "success",
             "UnitFileState": "enabled",
-            "FragmentPath": f"/etc/systemd/system/{UNIT}",
-            "NRestarts": str(max(life - (server != "dead"), 0)),
-            "ExecMainCode": code,
-            "ExecMainStatus": status,
-            "MainPID": str(main),
+            "FragmentPath": f"/etc/systemd/system/{self._root.unit}",
+            "NRestarts": str(max(life - (not down), 0)),
+            "ExecMainCode": "2" if down else "0",
+            "ExecMainStatus": "9" if down else "0",
+            "MainPID": str(pids[0] if pids else 0),
             "NeedDaemonReload": "no",
         }
         self._root.write(SYSTEMCTL, "".join(f"{key}={value}\n" for key, value in rows.items()))

@@ -9,5 +9,5 @@ from console.demo.start import DemoDroplet, start_demo
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[DemoDroplet]:
-    with start_demo() as running:
+    with start_demo(stand_in=True) as running:
         yield running

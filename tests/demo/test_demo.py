@@ -215,7 +215,7 @@ def wait_until(condition: Callable[[], bool], within: float = 15.0) -> None:
 
 
 def test_leaving_ends_the_process_and_removes_the_folder() -> None:
-    with start_demo() as demo:
+    with start_demo(stand_in=True) as demo:
         assert demo.folder.is_dir()
         assert (demo.folder.stat().st_mode & 0o777) == 0o700
     assert not alive(demo.pid)
@@ -226,7 +226,7 @@ def test_it_ends_with_a_console_that_is_killed() -> None:
     program = (
         "import sys, time\n"
         "from console.demo.start import start_demo\n"
-        "demo = start_demo()\n"
+        "demo = start_demo(stand_in=True)\n"
         "print(demo.pid, demo.folder, flush=True)\n"
         "time.sleep(600)\n"
     )
@@ -240,7 +240,7 @@ def test_it_ends_with_a_console_that_is_killed() -> None:
 
 
 def test_a_demo_that_is_killed_leaves_no_folder_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with start_demo() as demo:
+    with start_demo(stand_in=True) as demo:
         os.kill(demo.pid, signal.SIGKILL)
         wait_until(lambda: not alive(demo.pid))
     assert not demo.folder.exists()
@@ -256,7 +256,7 @@ def test_a_demo_that_is_killed_leaves_no_folder_either(tmp_path: Path, monkeypat
 
 
 def test_a_signal_ends_it_in_order() -> None:
-    with start_demo() as demo:
+    with start_demo(stand_in=True) as demo:
         os.kill(demo.pid, signal.SIGTERM)
         wait_until(lambda: not demo.folder.exists())
 
@@ -268,7 +268,7 @@ def test_a_demo_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.M
     broken.write_text("raise ImportError('a damaged installation')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(DemoError, match="damaged installation"):
-        start_demo()
+        start_demo(stand_in=True)
 
 
 def test_ssh_needs_nothing_of_the_persons_to_reach_it(demo: DemoDroplet) -> None:

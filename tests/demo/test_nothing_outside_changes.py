@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from console.demo import wheel
+
 REPOSITORY = Path(__file__).parents[2]
 SETUP = r"""
 mount --make-rprivate /
@@ -27,7 +29,7 @@ for folder in "$REPOSITORY" "$PREFIX"; do
 done
 mkdir "$all/tmp/own"
 export TMPDIR=/tmp/own
-chroot "$all" sh -c 'cd "$REPOSITORY" && "$PYTHON" -c "$PROGRAM"'
+chroot "$all" sh -c 'cd "$REPOSITORY" && "$PYTHON" -c "$PROGRAM" "$TRITON"'
 cd "$SCRATCH/upper" && find . -mindepth 1 ! -type d | sed 's/^/CHANGED /'
 cd "$all/dev/shm" && find . -mindepth 1 | sed 's/^/CHANGED dev shm /'
 cd "$SCRATCH/upper" && find . -depth -name 'droplet-console-demo-*' | sed 's/^/LEFT /'
@@ -41,8 +43,8 @@ from console.remote.prompts import NoPrompter
 from console.remote.resolve import resolve
 from console.remote.scripts import run_script
 from console.services.watching import watch
-left = 12 if sys.stdout else 0
-with start_demo() as demo:
+left = 12
+with start_demo(stand_in=sys.argv[1:] == ['stand-in']) as demo:
     with watch([demo.droplet], prompter=NoPrompter()) as watched:
         while left:
             event = watched.events(5)
@@ -58,7 +60,10 @@ print('RAN', inside, facts['os']['id'])
 """
 
 
-def test_nothing_outside_the_demos_folder_changes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("triton", ["stand-in", "real"])
+def test_nothing_outside_the_demos_folder_changes(tmp_path: Path, triton: str) -> None:
+    if triton == "real" and wheel.installed() is None:
+        pytest.skip("no real Triton is installed")
     if os.geteuid() != 0 or not Path("/proc/self/ns/mnt").exists():
         pytest.skip("a mount namespace of its own takes root on Linux")
     variables = {
@@ -68,6 +73,7 @@ def test_nothing_outside_the_demos_folder_changes(tmp_path: Path) -> None:
         "PREFIX": sys.base_prefix,
         "PYTHON": sys.executable,
         "PROGRAM": PROGRAM,
+        "TRITON": triton,
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": str(REPOSITORY),
     }

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from console.demo import timeline
+from console.demo.ports import Ports
 from console.demo.root import Root
-from console.demo.world import Ports, World
+from console.demo.world import World
 from remote_scripts.call import Call
 from remote_scripts.gpm import SHORTEST
 from remote_scripts.gpu_reader import GpuReader
