@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from console.cli.main import main as run_command_line
+gc.set_threshold(100_000, 10, 10)  # by default it looks some hundred times through what a start loads, for nothing
+
+from console.cli.main import main as run_command_line  # noqa: E402 - loaded under that rule already
 
 if TYPE_CHECKING:
     from console.cli.front import Wishes
@@ -19,7 +21,6 @@ class Screens:
 
     def console(self, droplets: Sequence[Droplet], settings: Settings, wishes: Wishes) -> int:
         """The console on these droplets."""
-        gc.disable()  # until the first paint: it would look through all that is being loaded, and find nothing
         from console.tui.run import run
 
         return run(droplets, settings, read_only=wishes.read_only, palette=wishes.palette, plain_signs=wishes.ascii)

@@ -53,7 +53,6 @@ class ConsoleApp(App[int]):
         self._failure_told = False
         self.running_loop: asyncio.AbstractEventLoop | None = None
         """The loop, from the moment it runs."""
-        self._modes = {FLEET: _fleet, EVENTS: _events, OVERVIEW: self._overview}
         for palette in theme.themes():
             self.register_theme(palette)
         # Before anything is drawn, so that nothing needs to be drawn again for it.
@@ -64,8 +63,13 @@ class ConsoleApp(App[int]):
         """The loop runs: signals can end it."""
         self.running_loop = asyncio.get_running_loop()
 
+    def get_default_screen(self) -> Screen[None]:
+        """The screen that comes first. Not yet as a mode: Textual would read its style sheets twice."""
+        return self._overview() if self.state.current else _fleet()
+
     def on_ready(self) -> None:
         """The first paint is under way: begin to watch."""
+        self._modes.update({FLEET: _fleet, EVENTS: _events, OVERVIEW: self._overview})
         self.call_after_refresh(self._begin)
 
     @property

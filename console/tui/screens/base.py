@@ -31,6 +31,11 @@ class ConsoleScreen(Everywhere):
     MODE: ClassVar[str]
     AUTO_FOCUS = ""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._header = Header()
+        self._footer = Footer(list(on_screen(self.MODE)))
+
     @property
     def state(self) -> State:
         """What the app knows."""
@@ -77,13 +82,9 @@ class ConsoleScreen(Everywhere):
 
     def compose(self) -> ComposeResult:
         """See Textual."""
-        yield Header(self.heading(time.time()))
+        yield self._header
         yield from self.body()
-        yield Footer(list(on_screen(self.MODE)))
-
-    def on_mount(self) -> None:
-        """Show what there is."""
-        self.on_screen_resume()
+        yield self._footer
 
     def on_screen_resume(self) -> None:
         """The screen came up: show what happened meanwhile."""
@@ -93,8 +94,7 @@ class ConsoleScreen(Everywhere):
 
     def tick(self, now: float) -> None:
         """Once a second, and where a mode changed: the header."""
-        for header in self.query(Header):
-            header.show(self.heading(now))
+        self._header.show(self.heading(now))
 
     def clock(self, now: float) -> str:
         """The time of day for the header."""
@@ -102,8 +102,7 @@ class ConsoleScreen(Everywhere):
 
     def say(self, words: str, role: str = "accent") -> None:
         """Say something in the footer's place for a moment."""
-        for footer in self.query(Footer):
-            footer.say(words, role)
+        self._footer.say(words, role)
 
     def repaint(self) -> None:
         """The colours changed."""
@@ -119,5 +118,5 @@ class ConsoleScreen(Everywhere):
         if self.query(PromptLine):
             return
         prompt = PromptLine(sign, value, changed, done)
-        await self.mount(prompt, before=self.query_one(Footer))
+        await self.mount(prompt, before=self._footer)
         prompt.begin()

@@ -50,7 +50,6 @@ class EventsScreen(ConsoleScreen):
     def on_mount(self) -> None:
         """See ``ConsoleScreen``."""
         self._table.focus()
-        super().on_mount()
 
     def heading(self, now: float) -> Heading:
         """See ``ConsoleScreen``."""

@@ -43,7 +43,6 @@ class FleetScreen(ConsoleScreen):
     def on_mount(self) -> None:
         """See ``ConsoleScreen``."""
         self._table.focus()
-        super().on_mount()
 
     def heading(self, now: float) -> Heading:
         """See ``ConsoleScreen``."""

@@ -42,9 +42,9 @@ class Header(Lines):
 
     HEIGHT = 1
 
-    def __init__(self, heading: Heading) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._heading = heading
+        self._heading = Heading("")
 
     def show(self, heading: Heading) -> None:
         """Say this from now on."""

@@ -74,7 +74,6 @@ class Lines(Widget):
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size."""
-        self._drawn_for = (0, 0)
         self.redraw()
 
     def render_line(self, y: int) -> Strip:
