@@ -38,15 +38,22 @@ class Command:
     def wait(self, seconds: float) -> tuple[int, float, float]:
         """Exit status, processor seconds and the most MiB of memory that it ever took."""
         deadline = time.monotonic() + seconds
+        peak = 0.0
         while time.monotonic() < deadline:
+            peak = self._peak() or peak
             pid, status, used = os.wait4(self.process.pid, os.WNOHANG)
             if pid:
                 self.process.returncode = os.waitstatus_to_exitcode(status)
-                return self.process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+                return self.process.returncode, used.ru_utime + used.ru_stime, peak
             time.sleep(0.02)
         self.process.kill()
         self.process.wait()
         pytest.fail(f"did not end within {seconds:g} s; said: {self.said[-500:]}")
+
+    def _peak(self) -> float | None:
+        """The most MiB so far. Not the usage at its end: that still holds what these tests were before the exec."""
+        found = re.search(r"VmHWM:\s*(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
+        return int(found[1]) / 1024 if found else None
 
     @property
     def shown(self) -> str:
