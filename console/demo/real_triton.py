@@ -84,6 +84,7 @@ class RealTriton:
             "--allow-grpc=false",
             "--model-control-mode=explicit",
             "--exit-on-error=false",
+            "--allow-gpu-metrics=false",  # a real GPU is none of the demo's business, and DCGM writes to /var/log
             f"--backend-config=python,shm-region-prefix-name={self._prefix}",
             "--http-thread-count=8",
             "--metrics-config=summary_latencies=true",
@@ -195,6 +196,7 @@ class RealTriton:
         environment = {
             "PATH": f"{home}/python/bin:/usr/bin:/bin",
             "LD_LIBRARY_PATH": f"{home}/lib:{libraries}",
+            "CUDA_VISIBLE_DEVICES": "",
             "HOME": str(self._folder),
             "TMPDIR": str(self._folder),
             "PYTHONDONTWRITEBYTECODE": "1",
