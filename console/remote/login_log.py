@@ -57,6 +57,7 @@ class LoginLog:
 
     @contextmanager
     def _held(self) -> Iterator[int]:
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             end = time.monotonic() + _PATIENCE

@@ -201,6 +201,16 @@ def test_the_shared_file_may_hold_anything(tmp_path: Path, content: bytes) -> No
     assert path.stat().st_mode & 0o777 in (0o600, 0o644)
 
 
+def test_the_file_is_made_with_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "state" / "logins"
+    clock = Clock()
+    first, second = consoles(path, clock, 2)
+    assert knock(first)
+    assert [knock(second) for _ in range(4)] == [True] * 3 + [False]
+    assert (path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
 def test_without_a_file_each_console_counts_for_itself(tmp_path: Path) -> None:
-    (rate,) = consoles(tmp_path / "no-such-folder" / "logins", Clock(), 1)
+    (tmp_path / "file").touch()
+    (rate,) = consoles(tmp_path / "file" / "logins", Clock(), 1)
     assert [knock(rate) for _ in range(5)] == [True] * 4 + [False]
