@@ -19,6 +19,7 @@ _SUMMARIES_OFF = "Triton's latency summaries are off (--metrics-config=summary_l
 _SEVERAL_P95 = "each GPU has its own 95th percentile, and these cannot be made into one"
 _NO_P95 = "no request in the last 60 s"
 _NO_FAILURES = "Triton's metrics do not split failures by reason (24.08 and newer do)"
+_COUNTS_NONE = "Triton's metrics count none (as with --metrics-config=counter_latencies=false), its statistics do"
 _NO_PENDING = "Triton's metrics have no pending requests (23.09 and newer do)"
 _NO_RESPONSES = "Triton has no response statistics for this model"
 _NOT_READY = "Triton has figures for ready versions only"
@@ -169,7 +170,7 @@ class _Models:
             self._take_sizes(model)
         # The failures of an unloaded model stay on the page (core, ~MetricModelReporter): they are nobody's.
         if metrics is not None and model["state"] in ("READY", "UNKNOWN"):
-            model.update(metrics.fields)
+            model.update(_believable(metrics.fields, model))
             if metrics.in_flight:
                 model["in_flight_batching"] = True
         if model["state"] == "READY":
@@ -198,7 +199,8 @@ class _Models:
             unavailable[f"{at}/failures"] = unavailable[f"{at}/pending"] = reason
         else:
             if "failures" not in model:
-                unavailable[f"{at}/failures"] = _NO_FAILURES
+                absent = metrics is None or "failures" not in metrics.fields
+                unavailable[f"{at}/failures"] = _NO_FAILURES if absent else _COUNTS_NONE
             if "pending" not in model:
                 unavailable[f"{at}/pending"] = _NO_PENDING
         if "responses" not in model and (model.get("decoupled") or model.get("in_flight_batching")):
@@ -238,3 +240,16 @@ class _Models:
             self._unavailable[f"{self._at}/series"] = f"{self._metrics.left_out} more series are left out"
         elif self._reading.metrics is None:
             self._unavailable[f"{self._at}/series"] = self._no_metrics()
+
+
+def _believable(fields: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+    """What the metrics of a model say, without counters that stand still (counter_latencies=false).
+
+    The metrics are read after the statistics and outlive a reload: where they count at all they are not behind.
+    """
+    frozen = set()
+    if not sum(fields.get("failures", {}).values()) and model.get("fail"):
+        frozen.add("failures")
+    if not fields.get("metrics_success") and model.get("success"):
+        frozen |= {"metrics_success", "metrics_executions"}
+    return {key: value for key, value in fields.items() if key not in frozen} if frozen else fields

@@ -69,7 +69,17 @@ def _refused(server: Server, http: Endpoint) -> tuple[str, str | None]:
         return "not ready", f"it does not listen on port {port} any more: it is shutting down"
     if server.failed_starts >= LOOP:
         return "restarting", f"{server.failed_starts} starts in a row ended before it was ready"
-    return "starting", f"its process lives and does not listen on port {port} yet"
+    restarts = _restarts(server)
+    waiting = f"its process lives and does not listen on port {port} yet"
+    # Whoever looks for the first time has seen no start fail; systemd and Docker have.
+    again = f", restart {restarts}" if restarts else ""
+    return "restarting" if restarts >= LOOP else "starting", waiting + again
+
+
+def _restarts(server: Server) -> int:
+    if server.unit_state is not None:
+        return server.unit_state.restarts
+    return server.docker.restarts if server.docker is not None else 0
 
 
 def _silent(server: Server) -> str:

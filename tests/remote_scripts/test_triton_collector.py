@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -266,6 +267,22 @@ def test_names_with_anything_in_them(watched: Watched) -> None:
     place = name.replace("~", "~0").replace("/", "~1")
     assert f"{AT}/models/{place}/1/backend" in watched.unavailable
     assert all(path.isascii() and path.isprintable() for path in watched.triton.paths)
+
+
+def test_metrics_that_stand_still_are_not_believed(watched: Watched) -> None:
+    """``--metrics-config=counter_latencies=false`` leaves every counter at 0."""
+    watched.triton.folder = "failures"
+    page = (DATA / "failures/metrics.txt").read_bytes()
+    frozen = re.sub(rb"(?m)^(nv_inference_(?:request_success|request_failure|exec_count)\{.*) .*$", rb"\1 0", page)
+    watched.triton.broken["/metrics"] = respond(frozen)
+    models = watched.tick()["models"]
+    flaky = models["flaky"]["1"]
+    assert (flaky["success"], flaky["fail"]) == (41, 21)
+    assert not flaky.keys() & {"failures", "metrics_success", "metrics_executions"}
+    assert "counter_latencies=false" in watched.unavailable[f"{AT}/models/flaky/1/failures"]
+    assert models["stream"]["1"]["failures"]["BACKEND"] == 0, "nothing failed there"
+    del watched.triton.broken["/metrics"]
+    assert watched.tick()["models"]["flaky"]["1"]["failures"]["BACKEND"] == 21
 
 
 def test_a_folder_whose_name_is_no_utf8_hides_no_other(watched: Watched) -> None:

@@ -52,6 +52,17 @@ def test_starts_that_never_came_to_anything_are_a_loop() -> None:
     assert state_of(found)[0] == "restarting"
 
 
+@pytest.mark.parametrize(
+    ("restarts", "state"), [(0, "starting"), (1, "starting"), (2, "restarting"), (40, "restarting")]
+)
+def test_a_loop_is_told_at_first_sight_by_what_systemd_counted(restarts: int, state: str) -> None:
+    found = server(Answer(0, failure="refused"), unit_state=unit("active", "running", restarts=restarts))
+    told, reason = state_of(found)
+    assert told == state
+    assert reason is not None
+    assert reason.endswith(f"yet, restart {restarts}" if restarts else "yet")
+
+
 @pytest.mark.parametrize(("letter", "word"), [("T", "suspended"), ("D", "kernel"), ("S", "lives")])
 def test_why_a_server_is_silent(letter: str, word: str) -> None:
     reason = state_of(server(Answer(0, failure="timeout"), process_state=letter))[1]

@@ -34,6 +34,9 @@ def server_lines(sample: Sample, figures: Figures, output: Output) -> list[str]:
     for place, server in enumerate(sample.servers):
         lines += ["", *_heading(server, sample.time, output)]
         lines += _models(server, f"/servers/{place}", figures, output)
+        missing = sample.unavailable.get(f"/servers/{place}/models")
+        if server.models and missing:
+            lines += wrap(f"  not all can be told about the models: {missing}", output.width, "    ")
     return lines
 
 

@@ -237,3 +237,13 @@ def test_droplets_without_gpu_or_triton_say_why(tmp_path: Path, monkeypatch: pyt
 def test_an_unknown_group_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean live"):
         status.run(["@life"], options(tmp_path), first=False, output=kept())
+
+
+def test_a_list_of_models_that_is_not_whole_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = "Triton restricts access to its repository index (403)"
+    install(monkeypatch, [sampled(sample(unavailable={"/servers/0/models": reason}))])
+    output = kept()
+    status.run(["prod"], options(tmp_path), first=False, output=output)
+    flat = " ".join(text(output.out).split())
+    assert "echo/1 812" in flat
+    assert f"not all can be told about the models: {reason}" in flat
