@@ -7,7 +7,8 @@ from console.cli.render.table import table
 from console.domain.telemetry.sample import GpuHolder, GpuSample, Sample
 from console.domain.words import figures as form
 from console.domain.words.cells import wrap
-from console.domain.words.figures import NA, Figures
+from console.domain.words.figures import NA, UNEXPLAINED, Figures
+from console.domain.words.gpus import NONE, gpu_number
 
 _HEADING = ("GPU", "UTIL", "DRAM", "GB/s", "MEMORY GiB", "TEMP", "POWER")
 _MAX_HOLDERS = 6
@@ -16,20 +17,22 @@ _MAX_HOLDERS = 6
 def gpu_lines(sample: Sample, figures: Figures, output: Output) -> list[str]:
     """Lines for all GPUs and MIG devices, the heading and an empty line before it included."""
     if not sample.gpus:
-        reason = figures.why("/gpus")
-        return ["", *wrap(f"{output.paint('GPU', 'bold')}     {NA}, because {reason}", output.width, "        ")]
-    rows = [_HEADING, *(_row(place, gpu, figures) for place, gpu in enumerate(sample.gpus))]
+        reason = sample.unavailable.get("/gpus")
+        found = f"{NA}, because {reason or UNEXPLAINED}" if reason or not sample.driver_version else f"none: {NONE}"
+        return ["", *wrap(f"{output.paint('GPU', 'bold')}     {found}", output.width, "        ")]
+    numbers = [gpu_number(gpu, sample.gpus) for gpu in sample.gpus]
+    rows = [_HEADING, *(_row(place, numbers[place], gpu, figures) for place, gpu in enumerate(sample.gpus))]
     lines = ["", *table(rows, "<>>>>>>", output.width if output.terminal else None)]
     lines[1] = output.paint(lines[1], "bold")
     if sample.driver_version:
         source = {"nvml": "NVML"}.get(sample.gpu_source or "", sample.gpu_source or "the driver")
         lines.append(output.paint(f"  driver {sample.driver_version}, figures by {source}", "dim"))
     remarks: dict[str, list[str]] = {}
-    for gpu in sample.gpus:
+    for own, gpu in zip(numbers, sample.gpus, strict=True):
         for text in _remarks(gpu):
-            remarks.setdefault(text, []).append(str(gpu.index))
-    for text, indexes in remarks.items():
-        lines += wrap(f"  {', '.join(indexes)}: {text}", output.width, "     ")
+            remarks.setdefault(text, []).append(own)
+    for text, owners in remarks.items():
+        lines += wrap(f"  {', '.join(owners)}: {text}", output.width, "     ")
     return lines
 
 
@@ -38,10 +41,10 @@ def dram(gpu: GpuSample) -> str:
     return {"gpm": "NVML GPM", "dcgm-exporter": "DCGM exporter"}.get(gpu.dram_source or "", gpu.dram_source or "")
 
 
-def _row(place: int, gpu: GpuSample, figures: Figures) -> tuple[str, ...]:
-    here, of = f"/gpus/{place}", f"GPU {gpu.index}"
+def _row(place: int, own: str, gpu: GpuSample, figures: Figures) -> tuple[str, ...]:
+    here, of = f"/gpus/{place}", f"GPU {own}"
     if gpu.state != "ok":
-        return (f"{gpu.index} {gpu.state.upper()} {gpu.name or ''}".rstrip(), *("-",) * 6)
+        return (f"{own} {gpu.state.upper()} {gpu.name or ''}".rstrip(), *("-",) * 6)
     mark = " (MIG)" if gpu.mig and "MIG" not in (gpu.name or "") else ""
     if gpu.memory_used is None or gpu.memory_total is None:
         memory = figures.show(None, form.size, f"{here}/memory_used", "MEMORY", of=of)
@@ -57,7 +60,7 @@ def _row(place: int, gpu: GpuSample, figures: Figures) -> tuple[str, ...]:
     shown = [
         figures.show(getattr(gpu, field), write, f"{here}/{field}", what, of=of) for field, write, what in cells
     ]
-    return (f"{gpu.index} {gpu.name or 'name not known'}{mark}", *shown[:3], memory, *shown[3:])
+    return (f"{own} {gpu.name or 'name not known'}{mark}", *shown[:3], memory, *shown[3:])
 
 
 def _remarks(gpu: GpuSample) -> list[str]:

@@ -10,6 +10,7 @@ from console.domain.telemetry.sample import GpuSample, ModelSample, Sample, Serv
 from console.domain.words import figures as form
 from console.domain.words.cells import fit, left, width, wrap
 from console.domain.words.figures import NA
+from console.domain.words.gpus import NONE, gpu_number
 from console.domain.words.models import condition, model_name
 from console.settings.schema import Droplet
 
@@ -39,7 +40,7 @@ class Ticks:
             start += self._output.paint(name, self._colours.get(sample.droplet))
         body = [
             *(line for server in sample.servers for line in self._server(server, len(sample.servers) > 1)),
-            *(self._gpu(gpu) for gpu in sample.gpus),
+            *(self._gpu(gpu, gpu_number(gpu, sample.gpus)) for gpu in sample.gpus),
             self._host(sample),
         ]
         found = [self._heading()] if self._since_heading >= EVERY else []
@@ -75,8 +76,8 @@ class Ticks:
         )
         return label + "".join(cell.rjust(room) for cell, (room, _) in zip(cells, _COLUMNS, strict=True))
 
-    def _gpu(self, gpu: GpuSample) -> str:
-        label = left(f"gpu {gpu.index}", 7)
+    def _gpu(self, gpu: GpuSample, own: str) -> str:
+        label = left(f"gpu {own} ", 7)
         if gpu.state != "ok":
             return label + gpu.state.upper() + (f": {gpu.state_reason}" if gpu.state_reason else "")
         parts = [f"util {_percent(gpu.utilization_percent)}", f"dram {_percent(gpu.dram_percent)}"]
@@ -132,9 +133,10 @@ class Ticks:
         for place, gpu in enumerate(sample.gpus):
             if gpu.state == "ok" and gpu.dram_percent is None:
                 reason = sample.unavailable.get(f"/gpus/{place}/dram_percent", "no reason was given")
-                now[sample.droplet, f"gpu {gpu.index}"] = f"dram {NA}, because {reason}"
+                now[sample.droplet, f"gpu {gpu_number(gpu, sample.gpus)}"] = f"dram {NA}, because {reason}"
         if not sample.gpus:
-            now[sample.droplet, "gpu"] = f"{NA}, because {sample.unavailable.get('/gpus', 'no reason was given')}"
+            reason = sample.unavailable.get("/gpus", NONE if sample.driver_version else "no reason was given")
+            now[sample.droplet, "gpu"] = f"{NA}, because {reason}"
         news: dict[str, list[str]] = {}
         for key, text in now.items():
             if self._told.get(key) != text:

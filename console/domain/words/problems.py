@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from console.domain.telemetry.sample import GpuSample, ModelSample, Sample, ServerSample
 from console.domain.thresholds import Thresholds
+from console.domain.words.gpus import gpu_number
 
 _WELL = frozenset({"ready"})
 _BY_INTENT = frozenset({"", "unloaded"})
@@ -18,7 +19,7 @@ _LITTLE_ACTIVITY = 10.0
 def problems(sample: Sample) -> list[str]:
     """What is not well, one sentence each; empty where all is well. Decides the exit status."""
     return [
-        *(f"GPU {gpu.index} is {_state(gpu)}" for gpu in sample.gpus if gpu.state != "ok"),
+        *(f"GPU {gpu_number(gpu, sample.gpus)} is {_state(gpu)}" for gpu in sample.gpus if gpu.state != "ok"),
         *(text for server in sample.servers for text in _server(server)),
     ]
 
@@ -33,30 +34,31 @@ def advice(sample: Sample, thresholds: Thresholds) -> list[str]:
         )
     waiting = any((model.pending or 0) > 0 for server in sample.servers for model in server.models)
     for gpu in sample.gpus:
-        found += _preallocated(gpu, thresholds)
+        own = gpu_number(gpu, sample.gpus)
+        found += _preallocated(gpu, own, thresholds)
         if gpu.dram_percent is None:
             continue
         if gpu.dram_percent > thresholds.dram_high_percent:
             found.append(
-                f"GPU {gpu.index}: DRAM throughput {gpu.dram_percent:.1f} % is above "
+                f"GPU {own}: DRAM throughput {gpu.dram_percent:.1f} % is above "
                 f"{thresholds.dram_high_percent:g} %: the bandwidth is saturated, a smaller batch may serve better"
             )
         elif waiting and gpu.dram_percent < thresholds.dram_low_percent:
             found.append(
-                f"GPU {gpu.index}: DRAM throughput {gpu.dram_percent:.1f} % is below "
+                f"GPU {own}: DRAM throughput {gpu.dram_percent:.1f} % is below "
                 f"{thresholds.dram_low_percent:g} % while requests wait: the batch may be too small"
             )
     return found
 
 
-def _preallocated(gpu: GpuSample, thresholds: Thresholds) -> list[str]:
+def _preallocated(gpu: GpuSample, own: str, thresholds: Thresholds) -> list[str]:
     if not gpu.memory_total or gpu.memory_used is None or gpu.utilization_percent is None:
         return []
     used = 100 * gpu.memory_used / gpu.memory_total
     if used <= thresholds.memory_high_percent or gpu.utilization_percent >= _LITTLE_ACTIVITY:
         return []
     return [
-        f"GPU {gpu.index}: {used:.0f} % of its memory is held with little activity: "
+        f"GPU {own}: {used:.0f} % of its memory is held with little activity: "
         "most likely a framework's preallocated pool, and no fault"
     ]
 

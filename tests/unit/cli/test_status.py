@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from console.cli import status
+from console.cli import status, watch
 from console.cli.exits import Exit, UsageError
 from console.cli.options import Options
 from console.domain.words.cells import width
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
 from tests.unit.cli.fakes import install, kept, link, sampled, settings_file, text
-from tests.unit.cli.samples import NO_GPM, model, sample, server, troubled
+from tests.unit.cli.samples import NO_GPM, gpu, model, sample, server, troubled
 
 
 def options(folder: Path, **more: object) -> Options:
@@ -247,3 +247,30 @@ def test_a_list_of_models_that_is_not_whole_says_so(tmp_path: Path, monkeypatch:
     flat = " ".join(text(output.out).split())
     assert "echo/1 812" in flat
     assert f"not all can be told about the models: {reason}" in flat
+
+
+def test_mig_devices_are_told_from_gpus_of_the_same_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [gpu(number, uuid=f"MIG-{number}", parent="GPU-1", mig=True, power_w=None) for number in (0, 1)]
+    both = sample(gpus=(gpu(0), gpu(1, mig=True), *parts), unavailable={"/gpus/3/power_w": "see its GPU"})
+    install(monkeypatch, [sampled(both), sampled(both)])
+    output = kept()
+    status.run(["prod"], options(tmp_path), first=False, output=output)
+    shown = text(output.out)
+    assert [line.split()[0] for line in shown.splitlines() if "H100" in line] == ["0", "1", "1:0", "1:1"]
+    assert "0, 1, 1:0, 1:1: DRAM throughput" in shown
+    assert "POWER of GPU 1:1: n/a, because see its GPU" in shown
+    output = kept()
+    watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
+    assert [line.split()[2] for line in text(output.out).splitlines() if " util " in line] == [
+        "0",
+        "1",
+        "1:0",
+        "1:1",
+    ]
+
+
+def test_a_driver_without_gpus_is_no_mystery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [sampled(sample(gpus=()))])
+    output = kept()
+    status.run(["prod"], options(tmp_path), first=False, output=output)
+    assert "GPU     none: the driver works and finds no GPU" in text(output.out)
