@@ -107,6 +107,8 @@ _OWN = {
               "cyan": "#14707a", "white": "#0c1117"},
 }  # fmt: skip
 NAMES = tuple(_PALETTES)
+_ANSI_GROUND = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
+"""Textual's own style sheet asks a theme of the terminal's colours for these, when it is changed to at run time."""
 _GROUND = {"dark": "#12161c", "light": "#f7f8fa", "ansi": "ansi_default"}
 
 
@@ -167,7 +169,7 @@ def themes() -> list[Theme]:
                 name=f"console-{name}", primary=colour(plain["accent"]), accent=colour(plain["accent"]),
                 warning=colour(plain["warn"]), error=colour(plain["bad"]), success=colour(plain["good"]),
                 foreground=colour(plain["text"]), background=_GROUND[name], surface=_GROUND[name],
-                panel=_GROUND[name], dark=name != "light", ansi=ansi,
+                panel=_GROUND[name], dark=name != "light", ansi=ansi, variables=_ANSI_GROUND if ansi else {},
             )
         )  # fmt: skip
     return found
