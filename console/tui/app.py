@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.driver import Driver
@@ -16,6 +16,9 @@ from console.tui import theme
 from console.tui.bridge import Bridge
 from console.tui.screens.base import ConsoleScreen
 from console.tui.state import State
+
+if TYPE_CHECKING:
+    from console.domain.telemetry.totals import ModelKey
 
 DRAIN_S = 0.2
 """What droplets say is taken in five times a second at most."""
@@ -51,6 +54,7 @@ class ConsoleApp(App[int]):
         self.now = now
         self._bridge = bridge
         self._failure_told = False
+        self._model: ModelKey | None = None
         self.running_loop: asyncio.AbstractEventLoop | None = None
         """The loop, from the moment it runs."""
         for palette in theme.themes():
@@ -77,12 +81,13 @@ class ConsoleApp(App[int]):
         """The way to the droplets that are watched."""
         return self._bridge
 
-    def open_droplet(self, name: str) -> None:
-        """Show a droplet's overview."""
+    def open_droplet(self, name: str, model: ModelKey | None = None) -> None:
+        """Show a droplet's overview, and on it a model where one is given."""
         if name not in self.state.droplets:
             return
-        if name != self.state.current:
+        if name != self.state.current or model is not None:
             self.state.current = name
+            self._model = model
             self._forget_overview()
         self.show_mode(OVERVIEW)
 
@@ -122,7 +127,6 @@ class ConsoleApp(App[int]):
             self._bridge.retry(name)
 
     def _begin(self) -> None:
-        gc.freeze()  # what the start made stays; no need to look through it again and again
         self._bridge.start()
         self.set_interval(DRAIN_S, self._drain)
         self.set_interval(1.0, self._tick)
@@ -158,7 +162,7 @@ class ConsoleApp(App[int]):
     def _overview(self) -> Screen[None]:
         from console.tui.screens.overview import OverviewScreen
 
-        return OverviewScreen(self.state.current)
+        return OverviewScreen(self.state.current, self._model)
 
 
 def _fleet() -> Screen[None]:

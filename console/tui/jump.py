@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from console.domain.telemetry.totals import ModelKey
 from console.services.board import Board
 
 MOST = 12
@@ -18,10 +19,12 @@ class Place:
     Attributes:
         name: As it is typed: "gpu-prod", or "resnet@gpu-prod" for a model.
         droplet: The droplet that is opened.
+        model: The model that is looked at there; None for all of them.
     """
 
     name: str
     droplet: str
+    model: ModelKey | None = None
 
 
 def places(board: Board) -> list[Place]:
@@ -29,8 +32,15 @@ def places(board: Board) -> list[Place]:
     found = [Place(name, name) for name in board.droplets]
     for name in board.droplets:
         sample = board.view(name).sample
-        models = {model.name for server in sample.servers for model in server.models} if sample is not None else ()
-        found += [Place(f"{model}@{name}", name) for model in sorted(models)]
+        if sample is None:
+            continue
+        models = {
+            f"{model.name}@{name}": ModelKey(server.name, model.name, model.version)
+            for server in sample.servers
+            for model in server.models
+            if model.state == "READY"
+        }
+        found += [Place(word, name, key) for word, key in sorted(models.items())]
     return found
 
 

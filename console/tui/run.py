@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -66,6 +67,7 @@ def run(
     def begin() -> Watching:
         from console.tui.prompter import ScreenPrompter
 
+        gc.freeze()  # what the start made stays; no need to look through it again and again
         prompters.append(ScreenPrompter(app))
         return open_watch(prompters[0]) if open_watch is not None else _watch(droplets, prompters[0])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -79,6 +79,10 @@ class ConsoleScreen(Everywhere):
     def copied(self) -> str:
         """The text that "copy" takes along: what the cursor is on."""
         return ""
+
+    def exported(self) -> Mapping[str, str]:
+        """What "export" writes: by file ending, the text."""
+        return {}
 
     def compose(self) -> ComposeResult:
         """See Textual."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
 from textual.app import ComposeResult
 
@@ -96,6 +96,13 @@ class EventsScreen(ConsoleScreen):
         """The event, as a line."""
         happening = self._happening()
         return "" if happening is None else f"{_moment(happening.time)} {happening.droplet}: {_said(happening)}"
+
+    def exported(self) -> Mapping[str, str]:
+        """The events that are shown, newest first."""
+        from console.tui.screens.lists import events_documents
+
+        by_key = {row.key: happening for happening, row in self._rows.values()}
+        return events_documents([by_key[row.key] for row in self._table.rows])
 
     def action_open(self) -> None:
         """Open the droplet it happened on."""

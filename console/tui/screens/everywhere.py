@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
@@ -73,7 +74,7 @@ class Everywhere(Screen[None]):
         def done(text: str | None) -> None:
             found = suggestions(known, text) if text else []
             if found:
-                self.console.open_droplet(found[0].droplet)
+                self.console.open_droplet(found[0].droplet, found[0].model)
             elif text:
                 self._here.say(f"nothing is called {text}", "warn")
 
@@ -109,6 +110,26 @@ class Everywhere(Screen[None]):
         names = self._here.targets
         self.console.retry(names)
         self._here.say(f"trying {', '.join(names)}" if names else "no droplet is chosen", "accent")
+
+    def action_shell(self) -> None:
+        """Lend the terminal to ssh."""
+        from console.tui.shell import open_shell
+
+        if self._here.target:
+            self._here.say(open_shell(self.console, self.console.state.droplets[self._here.target]))
+        else:
+            self._here.say("no droplet is chosen", "warn")
+
+    def action_export(self) -> None:
+        """Write what is shown to files, and say where."""
+        from console.services.export import write
+
+        try:
+            paths = write(Path(), self._here.MODE, self.console.now(), self._here.exported())
+        except OSError as error:
+            self._here.say(f"not written: {error.filename}: {error.strerror}", "bad")
+            return
+        self._here.say(f"written: {' and '.join(str(path) for path in paths)}", "good")
 
     def action_palette(self) -> None:
         """Find any action."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
 from textual.app import ComposeResult
 
@@ -79,7 +79,8 @@ class FleetScreen(ConsoleScreen):
         if not self.state.paused and waiting:
             self._stale |= waiting
             self._show(now)
-        super().tick(now)
+        else:
+            super().tick(now)
 
     def narrow(self, text: str) -> None:
         """See ``ConsoleScreen``."""
@@ -111,6 +112,14 @@ class FleetScreen(ConsoleScreen):
         """The droplet's name, and what is said about it."""
         name = self.target
         return "" if name is None else "\n".join([name, *(text for text, _ in self._remarks(name))])
+
+    def exported(self) -> Mapping[str, str]:
+        """The table as CSV, the samples that it is made from as JSON; of the rows that are shown."""
+        from console.tui.screens.lists import samples_document, table_document
+
+        names = [row.key for row in self._table.rows]
+        views = [self.state.board.view(name) for name in names]
+        return {"csv": table_document(COLUMNS, self._table.rows), "json": samples_document(views)}
 
     def action_open(self) -> None:
         """Open what is under the cursor."""
@@ -153,6 +162,7 @@ class FleetScreen(ConsoleScreen):
         self._shown_at = now
         self._table.show([self._rows[name] for name in board.droplets if name in self._rows])
         self._tell()
+        super().tick(now)
 
     def _tell(self) -> None:
         name = self.target if self.state.views else None

@@ -19,6 +19,7 @@ class Detail(Lines):
 
     def __init__(self) -> None:
         super().__init__()
+        self.styles.max_height = "20%"
         self._texts: list[tuple[str, str]] = []
 
     def show(self, texts: Sequence[tuple[str, str]]) -> None:
