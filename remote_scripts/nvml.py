@@ -107,7 +107,7 @@ class Nvml:
             NvmlError: it cannot be used.
         """
         self.bindings = _import_bindings()
-        self._library = _stand_in(self.bindings, call) or _load(self.bindings)
+        self._library = _stand_in(self.bindings, call) or _load(self.bindings, call)
         self._functions: dict[str, Function | None] = {}
         self.start()
 
@@ -245,11 +245,15 @@ def _stand_in(bindings: Any, call: Call) -> Any:
         raise NvmlError(cut(f"{path} cannot stand in for NVML: {error}"), None, elsewhere=False) from error
 
 
-def _load(bindings: Any) -> Any:
-    """The library, by the loader's own search and then where distributions hide it."""
+def _load(bindings: Any, call: Call) -> Any:
+    """The library, by the loader's own search and then where distributions hide it.
+
+    Under another root than / it is that root's own: this machine's GPUs are not that droplet's.
+    """
     if bindings.nvmlLib is None:
         refusal: str | None = None
-        for folder in ("", *ELSEWHERE):
+        own = [f"{call.resolve(folder)}/" for folder in ELSEWHERE]
+        for folder in ("", *ELSEWHERE) if str(call.root) == "/" else own:
             try:
                 bindings.nvmlLib = ctypes.CDLL(folder + LIBRARY)
                 break

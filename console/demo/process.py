@@ -25,13 +25,15 @@ from console.demo.sshd import Sshd
 from console.demo.web import Endpoints
 from console.demo.world import World
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def main() -> int:
     """Serve until the end of standard input."""
     os.umask(0o077)
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     logging.getLogger("paramiko").propagate = False
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         signal.signal(number, _end_input)
     folders.sweep()
     folder = folders.make()
@@ -44,7 +46,9 @@ def main() -> int:
 
 
 def _end_input(*_: object) -> None:
-    """A signal ends it as the end of its input does."""
+    """A signal ends it as the end of its input does; a second one does not hurry it."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -54,6 +55,12 @@ class Collector:
         self.folder = folder
         if scenario is not None:
             self.set(scenario)
+        if root != Path("/"):
+            # Under a root of its own a droplet has the library that lies there, not this machine's.
+            library = (library_path or folder) / "libnvidia-ml.so.1"
+            (root / "usr/lib64").mkdir(parents=True, exist_ok=True)
+            if library.exists():
+                shutil.copyfile(library, root / "usr/lib64/libnvidia-ml.so.1")
         self._now = 1000.0
         tools = [*path, "/usr/bin", "/bin"]
         environment = {**os.environ, "LD_LIBRARY_PATH": str(library_path or folder)}

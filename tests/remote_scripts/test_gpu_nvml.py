@@ -619,3 +619,17 @@ def test_constants_are_nvmls_own() -> None:
         assert known is None or known == bit
     assert architecture(pynvml, ADA) == "Ada"
     assert architecture(pynvml, 99) == "99"
+
+
+def test_under_another_root_this_machines_library_is_not_that_droplets(start: Start, tmp_path: Path) -> None:
+    folder = start(machines.ONE_H100).folder
+    (tmp_path / "root").mkdir()
+    elsewhere = start(machines.ONE_H100, root=tmp_path / "root", library_path=folder)
+    assert elsewhere.tick().gpu["state"] == "ok"
+    (tmp_path / "root/usr/lib64/libnvidia-ml.so.1").unlink()
+    none = Collector(folder, machines.ONE_H100, root=tmp_path / "empty")
+    (tmp_path / "empty/usr/lib64/libnvidia-ml.so.1").unlink()
+    try:
+        assert "not installed" in none.tick().unavailable["/gpus"], "though the loader would find one"
+    finally:
+        none.close()

@@ -198,7 +198,8 @@ def test_a_library_that_becomes_usable_is_used(start: Start, tmp_path: Path) -> 
     collector = start(machines.NO_GPUS)
     collector.tick()
     collector.set(machines.ONE_H100)
-    (tmp_path / "broken/libnvidia-ml.so.1").unlink()
-    (tmp_path / "broken/libnvidia-ml.so.1").symlink_to(tmp_path / "nvml/libnvidia-ml.so.1")
+    library = tmp_path / "root/usr/lib64/libnvidia-ml.so.1"
+    library.unlink()
+    library.symlink_to(tmp_path / "nvml/libnvidia-ml.so.1")
     collector.tick(after=9)
     assert collector.tick().doc["driver"]["source"] == "nvml"
