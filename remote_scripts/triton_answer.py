@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from remote_scripts.loopback import Answer, Request
 from remote_scripts.triton_address import Endpoint
 from remote_scripts.triton_json import error_text
+
+Read = TypeVar("Read")
 
 
 def get(endpoint: Endpoint, path: str, *, keep: bool = False) -> Request:
@@ -30,3 +35,16 @@ def body_of(answer: Answer, what: str) -> bytes:
     if answer.status == 403:
         raise ValueError(f"Triton restricts access to {what} (403{': ' + message if message else ''})")
     raise ValueError(f"Triton answered {answer.status} when asked for {what}{': ' + message if message else ''}")
+
+
+def understood(read: Callable[[bytes], Read], answer: Answer, what: str) -> Read:
+    """The body of an answer, read.
+
+    Raises:
+        ValueError: there is none, or it is not what it should be; the text says why, after "n/a, because".
+    """
+    body = body_of(answer, what)
+    try:
+        return read(body)
+    except ValueError as error:
+        raise ValueError(f"Triton was asked for {what}, and its answer cannot be read: {error}") from error

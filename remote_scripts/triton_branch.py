@@ -67,7 +67,8 @@ def write_server(server: Server, document: dict[str, Any], unavailable: dict[str
     elif server.poll.version_reason is not None:
         unavailable[f"{at}/version"] = cut(server.poll.version_reason)
     if reading.index is None and reading.statistics is None and reading.metrics is None:
-        unavailable[f"{at}/models"] = cut(f"Triton is {state}: {reason}" if reason else f"Triton is {state}")
+        why = reason or "; ".join(dict.fromkeys(reading.reasons.values()))
+        unavailable[f"{at}/models"] = cut(f"Triton is {state}: {why}" if why else f"Triton is {state}")
         return
     _Models(server, branch, unavailable, at, budget).write()
 

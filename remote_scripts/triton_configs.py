@@ -8,7 +8,7 @@ from typing import Any
 
 from remote_scripts.loopback import Chain
 from remote_scripts.triton_address import Endpoint
-from remote_scripts.triton_answer import body_of, get
+from remote_scripts.triton_answer import get, understood
 from remote_scripts.triton_config import read_config
 from remote_scripts.triton_metrics import ModelMetrics
 from remote_scripts.triton_stats import ModelKey
@@ -80,7 +80,7 @@ class Configs:
                 return  # the rest at the next tick
             self._stale.discard(key)
             try:
-                self.known[key] = read_config(body_of(answer, "its config"))
+                self.known[key] = understood(read_config, answer, "its config")
             except ValueError as error:
                 self.known[key] = str(error)
 

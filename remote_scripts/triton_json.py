@@ -22,6 +22,8 @@ def parse(body: bytes) -> Any:
     """
     try:
         return json.loads(body.decode("utf-8", "replace"), parse_int=_integer)
+    except json.JSONDecodeError as error:
+        raise ValueError("it is no JSON") from error
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from remote_scripts.loopback import Answer, Chain, Request
 from remote_scripts.triton_address import Endpoint, Endpoints
-from remote_scripts.triton_answer import body_of, get
+from remote_scripts.triton_answer import body_of, get, understood
 from remote_scripts.triton_configs import Configs
 from remote_scripts.triton_json import members, parse, text
 from remote_scripts.triton_metrics import Metrics, MetricsReader
@@ -82,7 +82,7 @@ class Poll:
             metrics = statistics
         if endpoints.http is not None:
             try:
-                reading.statistics = read_statistics(body_of(statistics, "its statistics"))
+                reading.statistics = understood(read_statistics, statistics, "its statistics")
             except ValueError as error:
                 reading.reasons["statistics"] = str(error)
         if endpoints.metrics is not None:
@@ -102,13 +102,13 @@ class Poll:
         if self.version is None and (slow or self.version_reason is None):
             answer = yield get(http, "/v2", keep=True)
             try:
-                self.version = text(members(parse(body_of(answer, "its version"))).get("version"))
+                self.version = text(members(understood(parse, answer, "its version")).get("version"))
                 self.version_reason = None if self.version else "Triton does not say its version"
             except ValueError as error:
                 self.version_reason = str(error)
         index = yield Request(http.address, "/v2/repository/index", "POST", b"{}", connect=http.connect)
         reading.late |= index.failure == "timeout"
         try:
-            reading.index = read_index(body_of(index, "its repository index"))
+            reading.index = understood(read_index, index, "its repository index")
         except ValueError as error:
             reading.reasons["index"] = str(error)

@@ -256,6 +256,21 @@ def test_nonsense_is_a_reason_and_nothing_worse(watched: Watched, path: str, bod
     assert all(len(reason) <= 512 for reason in watched.unavailable.values())
 
 
+def test_answers_without_sense_are_told_by_what_was_asked_for(watched: Watched) -> None:
+    for path in ("/v2", "/v2/repository/index", "/v2/models/stats"):
+        watched.triton.broken[path] = respond(b"\x1f\x8b packed", "200 OK", "Content-Encoding: gzip")
+    assert watched.tick()["state"] == "ready"
+    said = "Triton was asked for its {}, and its answer cannot be read: it is no JSON"
+    assert watched.unavailable[f"{AT}/version"] == said.format("version")
+    assert watched.unavailable[f"{AT}/models"] == "; ".join(
+        said.format(what) for what in ("repository index", "statistics")
+    )
+    watched.triton.broken["/metrics"] = respond(b"x" * (9 << 20))
+    watched.tick()
+    assert watched.unavailable[f"{AT}/models"].startswith("Triton is ready: Triton was asked for its")
+    assert "larger than 8 MiB" in watched.unavailable[f"{AT}/models"]
+
+
 def test_names_with_anything_in_them(watched: Watched) -> None:
     name = "[red]x/y~\x1b[31m\0\ud800\"'"
     index = json.dumps([{"name": name, "version": "1", "state": "READY"}]).encode()

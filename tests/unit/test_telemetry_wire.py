@@ -187,6 +187,17 @@ def test_patches_that_pile_up_names_end_at_the_limit() -> None:
     assert len(tick.doc["servers"]["t"]["series"]) == shape.MAX_SERIES
 
 
+def test_what_comes_finds_the_room_of_what_goes() -> None:
+    lines = Assembler()
+    old = {f"old {number}": 1 for number in range(shape.MAX_SERIES)}
+    new = {f"new {number}": 1 for number in range(shape.MAX_SERIES)}
+    lines.add(line(0, {"servers": {"t": {"series": old}}}, full=True))
+    tick = lines.add(line(1, {"servers": {"t": {"series": {**new, **dict.fromkeys(old)}}}}))
+    assert tick is not None
+    assert tick.doc["servers"]["t"]["series"] == new
+    assert tick.reasons == {}
+
+
 def test_a_document_that_grows_beyond_all_measure_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.domain.telemetry.wire.MAX_WEIGHT", 2_000)
     lines = Assembler()

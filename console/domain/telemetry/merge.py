@@ -56,7 +56,7 @@ class Merge:
 
     def _many(self, old: object, patch: Mapping[str, Any], shape: Many, place: str) -> Document:
         new = dict(old) if isinstance(old, dict) else {}
-        for name, value in patch.items():
+        for name, value in _removals_first(patch) if len(new) + len(patch) > shape.limit else patch.items():
             if len(name) > MAX_KEY:
                 self._refuse(place, f"the droplet sent a name of more than {MAX_KEY} characters")
                 continue
@@ -109,6 +109,11 @@ class Merge:
     def _forget(self, place: str) -> None:
         """What stands at a place now, or is gone from it, was not refused."""
         self.refused.pop(place, None)
+
+
+def _removals_first(patch: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """A patch's members in an order in which what comes finds the room of what goes."""
+    return sorted(patch.items(), key=lambda member: member[1] is not None)
 
 
 def point(place: str, name: str) -> str:
