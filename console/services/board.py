@@ -15,6 +15,7 @@ from console.domain.telemetry.series import Series
 from console.domain.telemetry.totals import ModelKey, Totals, totals
 from console.domain.thresholds import Thresholds
 from console.domain.words import problems as judge
+from console.remote.errors import FailureKind
 from console.services.happenings import Happening, Kind, Severity, between, first_seen, of_line
 from console.services.history import BATCHES_S, History, Of
 from console.services.link import Event, LinkState, Phase
@@ -70,6 +71,7 @@ class DropletView:
         self.revision = 0
         self._history = History(points)
         self._thresholds = thresholds
+        self._failures_told: set[FailureKind] = set()
 
     @property
     def live(self) -> bool:
@@ -105,8 +107,13 @@ class DropletView:
         happening = of_line(self.link, link, self.name, self.lost_at)
         if link.phase is Phase.LIVE:
             self.lost_at = None
+            self._failures_told.clear()
         elif self.lost_at is None and self.live:
             self.lost_at = link.since
+        if link.error is not None and happening is not None:
+            if link.error.kind in self._failures_told:
+                happening = None  # one try after the other fails in the same way
+            self._failures_told.add(link.error.kind)
         self.link = link
         return [happening] if happening is not None else []
 
