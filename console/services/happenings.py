@@ -71,7 +71,7 @@ def of_line(before: LinkState | None, now: LinkState, droplet: str, lost_at: flo
         lost_at: Since when the line is not live; None while it is, or before it ever was.
     """
     phase = now.phase
-    if before is not None and phase is before.phase and phase is not Phase.WAITING:
+    if before is not None and phase is before.phase:
         return None
     if phase is Phase.LIVE:
         if lost_at is None:
@@ -83,9 +83,8 @@ def of_line(before: LinkState | None, now: LinkState, droplet: str, lost_at: flo
     if phase is Phase.FAILED:
         return Happening(now.since, droplet, Kind.LINE, Severity.ERROR, now.words)
     if phase is Phase.WAITING:
-        said_already = before is not None and before.error is not None and _same(before, now)
         words = str(now.error) if now.error is not None else now.words
-        return None if said_already else Happening(now.since, droplet, Kind.LINE, Severity.ERROR, words)
+        return Happening(now.since, droplet, Kind.LINE, Severity.ERROR, words)
     return None
 
 
@@ -124,10 +123,6 @@ class _Teller:
     ) -> None:
         time = self._sample.time if at is None else at
         self.found.append(Happening(time, self._sample.droplet, kind, severity, words, subject))
-
-
-def _same(before: LinkState, now: LinkState) -> bool:
-    return before.error is not None and now.error is not None and before.error.kind is now.error.kind
 
 
 def _gpus(before: Sample, now: Sample, told: _Teller) -> None:
@@ -181,12 +176,12 @@ def _servers(before: Sample, now: Sample, told: _Teller) -> None:
 
 
 def _server(was: ServerSample, server: ServerSample, told: _Teller) -> None:
-    restarts = (server.restarts or 0) - (was.restarts or 0)
+    known = server.restarts is not None and was.restarts is not None  # a stream's first ticks may not know it yet
+    restarts = (server.restarts or 0) - (was.restarts or 0) if known else 0
     again = was.pid is not None and server.pid is not None and was.pid != server.pid
     if restarts > 0:
-        told.add(
-            Kind.SERVER, Severity.WARNING, f"Triton was restarted, {server.restarts} times by now", server.name
-        )
+        words = f"Triton was restarted, {_times(server.restarts or 0)} by now"
+        told.add(Kind.SERVER, Severity.WARNING, words, server.name)
     elif again:
         told.add(Kind.SERVER, Severity.WARNING, "Triton was restarted", server.name)
     if was.state != server.state:
@@ -218,7 +213,8 @@ def _models(was: ServerSample, server: ServerSample, told: _Teller) -> None:
         groups.setdefault((Severity.INFO, "is no longer in the repository"), []).append(model_name(model))
     for (severity, words), names in groups.items():
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        told.add(Kind.MODEL, severity, f"{', '.join(names[:NAMED])}{more} {words}", names[0])
+        verb = f"are {words[3:]}" if len(names) > 1 and words.startswith("is ") else words
+        told.add(Kind.MODEL, severity, f"{', '.join(names[:NAMED])}{more} {verb}", names[0])
 
 
 def _model(was: ModelSample | None, model: ModelSample) -> Iterator[tuple[Severity, str]]:

@@ -108,12 +108,14 @@ def totals(sample: Sample, only: ModelKey | None = None) -> Totals:
     told = [one for one in _models(sample, only) if one.model.state == "READY"]
     why: dict[str, str] = {}
     models = [one.model for one in told]
+    # A sum without one of its parts would be a lie, so then there is none.
+    whole = all(model.rps is not None for model in models)
     of_models = {
-        "rps": _sum(model.rps for model in models),
+        "rps": _sum(model.rps for model in models) if whole else None,
         "hit_rate": _mean(models, "hit_rate", _riders),
         "mean_batch": _mean(models, "mean_batch", lambda model: model.executions_per_s),
         "fill_percent": _mean(models, "fill_percent", lambda model: model.executions_per_s),
-        "error_percent": _mean(models, "error_percent", lambda model: model.rps),
+        "error_percent": _mean(models, "error_percent", lambda model: model.rps) if whole else None,
         "queue_ms": _mean(models, "queue_ms", _answered),
         "input_ms": _mean(models, "compute_input_ms", _answered),
         "infer_ms": _mean(models, "compute_infer_ms", _answered),

@@ -165,7 +165,7 @@ class GraphPanel:
 
     def draw(self, picture: Picture, width: int, height: int, look: Look, *, chosen: bool) -> list[Strip]:
         """See ``Panel``."""
-        head, words = self._head(picture, look)
+        head, words = self._head(picture, look, height < ROOMY)
         lines = [title_line(look, self.title, width, chosen=chosen, left=[*head, text(look, f"  {words}", "dim")])]
         if height >= ROOMY:
             reason = self.why(picture) if self.now(picture) is None else ""
@@ -177,13 +177,13 @@ class GraphPanel:
         """What stands under the title."""
         return self._graph.lines(picture, self.of(picture), width, height, look, self.threshold(picture))
 
-    def _head(self, picture: Picture, look: Look) -> tuple[list[Segment], str]:
+    def _head(self, picture: Picture, look: Look, reason: bool) -> tuple[list[Segment], str]:
         if picture.chosen.moment is not None:
             shown, when = at_moment(picture, self.figure, self.of(picture))
             return [_figure(look, self.figure, shown, "accent")], f"at {when}"
         shown = self.now(picture)
         if shown is None:
-            return [_figure(look, self.figure, None, "dim")], self.why(picture)
+            return [_figure(look, self.figure, None, "dim")], self.why(picture) if reason else ""
         role = self.role(picture, shown) if picture.live else "dim"
         return [_figure(look, self.figure, shown, role)], self.notes(picture)
 

@@ -55,15 +55,24 @@ _SAMPLE_NAMES = {"infer_ms": "compute_infer_ms"}
 
 
 def choices(sample: Sample | None) -> list[ModelKey | None]:
-    """What can be looked at, in the order of the list: all, and each server's and model's own."""
+    """What can be looked at, in the order of the list: all, then each server's and model's own."""
     found: list[ModelKey | None] = [None]
     if sample is None:
         return found
     for server in sample.servers:
         if len(sample.servers) > 1:
             found.append(ModelKey(server.name, "", ""))
-        found += [ModelKey(server.name, model.name, model.version) for model in server.models]
+        found += [ModelKey(server.name, model.name, model.version) for model in sorted(server.models, key=_rank)]
     return found
+
+
+def _rank(model: ModelSample) -> int:
+    """What failed to load first, what serves next, what nobody loaded last."""
+    return 1 if model.state == "READY" else 0 if _failed(model) else 2
+
+
+def _failed(model: ModelSample) -> bool:
+    return model.state == "UNAVAILABLE" and (model.reason or "") not in ("", "unloaded")
 
 
 class Models:
@@ -132,8 +141,7 @@ def _entry(sample: Sample, key: ModelKey | None) -> Entry:
     indent = "  " if len(sample.servers) > 1 else ""
     name = Cell(indent + model_name(model))
     if model.state != "READY":
-        wanted = model.state == "UNAVAILABLE" and (model.reason or "") in ("", "unloaded")
-        return Entry({"name": name}, condition(model), "dim" if wanted else "bad")
+        return Entry({"name": name}, condition(model), "bad" if _failed(model) else "dim")
     cells = {key: _cell(key, getattr(model, _SAMPLE_NAMES.get(key, key))) for key in _FORMS}
     average = model.average.get("hit_rate")
     cells["average"] = Cell(form.percent(average) if average is not None else form.NA, "dim")
