@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
+import time
 import zipfile
 from pathlib import Path
 
@@ -64,6 +70,32 @@ def test_installed_wheel_runs_from_elsewhere(wheel: Path, tmp_path: Path) -> Non
     # The scripts are found in the installed package, not in the source tree: a first tick of this very machine.
     status = run(str(venv / "bin" / "droplet-console"), "status", "local", "--json")
     assert status.returncode in (0, 1), status.stderr
+    assert b"local" in _screen([str(venv / "bin" / "droplet-console"), "local"], elsewhere, environment)
     document = json.loads(status.stdout)
     assert document["schema"] == "status/1"
     assert document["droplets"][0]["host"]["hostname"]
+
+
+def _screen(argv: list[str], folder: Path, environment: dict[str, str]) -> bytes:
+    """What the console writes to a terminal of 80 by 24 until it has painted the name; then it is quit."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    seen = b""
+    with subprocess.Popen(
+        argv, cwd=folder, env={**environment, "TERM": "xterm-256color"}, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        deadline = time.monotonic() + 30
+        while b"local" not in seen and process.poll() is None and time.monotonic() < deadline:
+            if select.select([ours], [], [], 0.5)[0]:
+                seen += os.read(ours, 65536)
+        process.terminate()
+        while process.poll() is None and time.monotonic() < deadline + 10:
+            if select.select([ours], [], [], 0.1)[0]:
+                try:
+                    seen += os.read(ours, 65536)
+                except OSError:  # the terminal's other side is closed: it has ended
+                    break
+        assert process.wait(10) is not None
+    os.close(ours)
+    return seen
