@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 test: $(STAMP) lab-setup ## everything, on the lab droplet where it can be built
 	$(PYTEST) -m 'not lab and not slow' -n auto --dist loadfile
-	$(PYTEST) -m 'lab and not slow'
+	$(PYTEST) -m 'lab and not slow' -n 2 --dist loadfile
 
 check: $(STAMP) ## ruff, format, mypy strict, import-linter, shellcheck
 	$(BIN)/ruff check .
