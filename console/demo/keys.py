@@ -40,10 +40,10 @@ def make(folder: Path, port: int) -> Keys:
         "  HostName 127.0.0.1",
         f"  Port {port}",
         f"  User {USER}",
-        f'  IdentityFile "{login}"',
+        f'  IdentityFile "{_escaped(login)}"',
         "  IdentitiesOnly yes",
         "  IdentityAgent none",
-        f'  UserKnownHostsFile "{known}"',
+        f'  UserKnownHostsFile "{_escaped(known)}"',
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
         "  PreferredAuthentications publickey",
@@ -51,6 +51,11 @@ def make(folder: Path, port: int) -> Keys:
     ]
     config.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return Keys(host, login, config)
+
+
+def _escaped(path: Path) -> str:
+    """A path for ssh_config, where a percent sign begins a token."""
+    return str(path).replace("%", "%%")
 
 
 def _make_key(file: Path) -> str:

@@ -76,7 +76,7 @@ def _load(into: float) -> float:
 
 
 def _ocr(into: float, *, first: bool) -> tuple[str, str | None]:
-    if _CRASH <= into < _OCR_RETRY:
+    if _STARTS <= into < _OCR_RETRY:
         return "UNAVAILABLE", "simulated: CUDA out of memory, 30 GiB are held by a process that has ended"
     if _OCR_RETRY <= into < _OCR_BACK or (first and _OCR_LOADS <= into < _OCR_READY):
         return "LOADING", None

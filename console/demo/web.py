@@ -102,6 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, document)
 
     def _send(self, status: int, answer: Any) -> None:
+        if not status:
+            self.close_connection = True
+            return
         text = isinstance(answer, str)
         body = (answer if text else json.dumps(answer)).encode()
         self.send_response(status)

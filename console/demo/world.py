@@ -115,10 +115,10 @@ class World:
             return self._triton.state == "running"
 
     def answer(self, method: str, path: str) -> tuple[int, Any]:
-        """HTTP status and JSON document (or text) of a request to the stand-in."""
+        """HTTP status and JSON document (or text) of a request to the stand-in; status 0: it has just died."""
         with self._lock:
             self._advance_to_now()
-            return self._answer(method, path)
+            return self._answer(method, path) if self._triton.state == "running" else (0, "")
 
     def infer(self, name: str) -> float | None:
         """Put a request of somebody's own in the queue.
@@ -226,8 +226,9 @@ class World:
         for place, (pid, (name, arguments)) in enumerate(processes.items()):
             if pid not in self._shown:
                 parent = pids[0] if place else 1
-                began = self._uptime + self._now if self._shown_life else 1.0
-                self._root.process(pid, arguments, name=name, parent=parent, started=max(began, 0.0))
+                began = self._now if self._shown_life else -WARM_UP_S
+                started = max(self._uptime + began, 0.0)
+                self._root.process(pid, arguments, name=name, parent=parent, started=started)
         if pids:
             self._shown_life = life
         self._shown = pids

@@ -276,3 +276,21 @@ def test_ssh_needs_nothing_of_the_persons_to_reach_it(demo: DemoDroplet) -> None
     files = [line.split()[1] for line in told if line.startswith(("identityfile ", "userknownhostsfile "))]
     assert len(files) == 2
     assert all(file.startswith(str(demo.folder)) for file in files)
+
+
+def test_a_folder_with_an_awkward_name_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    awkward = tmp_path / "a%h'c$d"
+    awkward.mkdir()
+    monkeypatch.setenv("TMPDIR", str(awkward))
+    with start_demo(stand_in=True) as demo:
+        assert demo.folder.parent == awkward.resolve()
+        with watch([demo.droplet], prompter=NoPrompter()) as watched:
+            deadline = time.monotonic() + 15
+            sample = None
+            while sample is None:
+                assert time.monotonic() < deadline
+                event = watched.events(1.0)
+                sample = event.sample if event is not None else None
+                assert event is None or event.link is None or event.link.error is None, event
+        assert sample.servers[0].state == "ready"
+    assert list(awkward.iterdir()) == []
