@@ -150,3 +150,12 @@ def test_names_are_printable_and_their_reasons_found_all_the_same() -> None:
     model = model_of(sample, "evil/\\x1b[2J~model")
     assert model.requests == 0
     assert sample.unavailable["/servers/0/models/0/p95_ms"] == "summaries are \\x1b[31moff"
+
+
+def test_the_control_mode_comes_from_the_command_line_or_has_a_reason() -> None:
+    watched = watch(echo=FakeModel())
+    watched.droplet.server["control_mode"] = "explicit"
+    assert watched.tick().servers[0].control_mode == "explicit"
+    sample = watch(echo=FakeModel()).tick()
+    assert sample.servers[0].control_mode is None
+    assert sample.unavailable["/servers/0/control_mode"] == "the server's command line could not be read"

@@ -8,9 +8,9 @@ from console.cli.output import Output
 from console.cli.render.table import table
 from console.domain.telemetry.sample import Failures, ModelSample, Sample, ServerSample
 from console.domain.words import figures as form
-from console.domain.words.cells import wrap
+from console.domain.words.cells import listed, wrap
 from console.domain.words.figures import NA, Figures
-from console.domain.words.models import condition, model_name
+from console.domain.words.models import at_rest, condition, model_name, readiness
 
 _HEADING = ("MODEL", "RPS", "HIT RATE", "BATCH", "FILL", "ERRORS", "QUEUE", "INFER")
 _FIGURES = (
@@ -45,8 +45,9 @@ def _heading(server: ServerSample, now: float, output: Output) -> list[str]:
     parts = [f"{output.paint('TRITON', 'bold')}  {server.name}", state]
     if server.version:
         parts.append(server.version)
-    if server.models_total is not None:
-        parts.append(f"{server.models_ready or 0} of {server.models_total} models ready")
+    ready = readiness(server)
+    if ready is not None:
+        parts.append(ready)
     if server.started is not None:
         parts.append(f"up {form.duration(max(now - server.started, 0))}")
     if server.restarts:
@@ -66,8 +67,11 @@ def _models(server: ServerSample, here: str, figures: Figures, output: Output) -
     rows: list[tuple[str, ...]] = [_HEADING]
     remarks: dict[int, list[str]] = {}
     others: dict[str, list[str]] = {}
+    resting = [model_name(model) for model in server.models if at_rest(model, server)]
     for place, model in enumerate(server.models):
         name = model_name(model)
+        if at_rest(model, server):
+            continue
         if model.state != "READY":
             others.setdefault(condition(model), []).append(name)
             continue
@@ -75,7 +79,7 @@ def _models(server: ServerSample, here: str, figures: Figures, output: Output) -
         if any(value is not None for value in model.average.values()):
             rows.append(_average(model))
         remarks[len(rows) - 1] = _remarks(model)
-    if len(rows) == 1 and not others:
+    if len(rows) == 1 and not others and not resting:
         return wrap(f"        models: {NA}, because {figures.why(f'{here}/models')}", output.width, "        ")
     lines: list[str] = []
     if len(rows) > 1:
@@ -83,6 +87,9 @@ def _models(server: ServerSample, here: str, figures: Figures, output: Output) -
             lines.append(output.paint(line, "bold") if number == 0 else line)
             for text in remarks.get(number, []):
                 lines += [output.paint(part, "dim") for part in wrap(f"  {text}", output.width, "    ")]
+    if resting:
+        start = f"  {len(resting)} more in the repository, not loaded: "
+        lines.append(output.paint(listed(start, resting, output.width if output.terminal else None), "dim"))
     for text, names in others.items():
         lines += wrap(f"  {', '.join(names)}: {text}", output.width, "    ")
     return lines

@@ -11,7 +11,7 @@ from console.domain.words import figures as form
 from console.domain.words.cells import fit, left, width, wrap
 from console.domain.words.figures import NA
 from console.domain.words.gpus import NONE, gpu_number
-from console.domain.words.models import condition, model_name
+from console.domain.words.models import at_rest, condition, model_name
 from console.settings.schema import Droplet
 
 EVERY = 20
@@ -122,7 +122,12 @@ class Ticks:
             called = server.name if server.name.startswith("triton") else f"triton {server.name}"
             now[sample.droplet, called] = f"{server.state}{reason}"
             place_of = f" on {server.name}" if len(sample.servers) > 1 else ""
+            resting = [model_name(model) for model in server.models if at_rest(model, server)]
+            if resting:
+                now[sample.droplet, f"in the repository{place_of}, not loaded"] = ", ".join(resting)
             for number, model in enumerate(server.models):
+                if at_rest(model, server):
+                    continue
                 why = model.gap or sample.unavailable.get(f"/servers/{place}/models/{number}/hit_rate")
                 if model.state != "READY":
                     now[sample.droplet, model_name(model) + place_of] = condition(model)

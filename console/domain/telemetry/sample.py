@@ -245,6 +245,8 @@ class ServerSample:
     """host:port, likewise grpc and metrics."""
     grpc: str | None = None
     metrics: str | None = None
+    control_mode: str | None = None
+    """--model-control-mode: "none" (Triton loads every model), "explicit" (those it is told to) or "poll"."""
     models: tuple[ModelSample, ...] = ()
     models_ready: int | None = None
     models_total: int | None = None

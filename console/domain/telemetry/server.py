@@ -16,6 +16,7 @@ from console.domain.telemetry.sample import ModelSample, ServerSample
 from console.domain.telemetry.text import printable
 
 _SOURCES = {"models_ready": "models", "models_total": "models", "rps": "models", "error_percent": "models"}
+NO_COMMAND_LINE = "the server's command line could not be read"
 _IDENTITY = ("pid", "started", "restarts")
 
 
@@ -77,6 +78,8 @@ def _server(
         own["unit"] = "it runs in a container"
     elif "how" in now:
         own["container"] = "it does not run in a container"
+    if now.get("state") == "ready":
+        own["control_mode"] = NO_COMMAND_LINE
     sample = ServerSample(
         name=printable(name),
         state=now.get("state", "unreachable"),
@@ -91,6 +94,7 @@ def _server(
         http=now.get("http"),
         grpc=now.get("grpc"),
         metrics=now.get("metrics"),
+        control_mode=now.get("control_mode"),
         models=models,
         series=now.get("series", NOTHING),
         **sums,

@@ -6,6 +6,7 @@ What came from a droplet goes through ``console.domain.telemetry.text.printable`
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 _ASCII = str.maketrans({"…": "...", "°": "", "µ": "u", "×": "x", "–": "-", "·": "|", "\ufffd": "?"})
 
@@ -52,6 +53,24 @@ def wrap(text: str, cells: int, indent: str = "") -> list[str]:
         else:
             line = f"{line} {word}"
     return [*lines, line]
+
+
+def listed(start: str, names: Sequence[str], cells: int | None) -> str:
+    """``start`` with the names in one line of at most ``cells``; those without room are counted.
+
+    Args:
+        start: What stands before the first name.
+        names: At least one is shown.
+        cells: None shows all of them.
+    """
+    most = len(names) if cells is None else min(len(names), cells // 3 + 1)
+    for shown in range(most, 1, -1):
+        rest = len(names) - shown
+        line = start + ", ".join([*names[:shown], *([f"{rest} more"] if rest else [])])
+        if cells is None or width(line) <= cells:
+            return line
+    more = f", {len(names) - 1} more" if len(names) > 1 else ""
+    return start + (names[0] if cells is None else fit(names[0], cells - width(start + more))) + more
 
 
 def plain_ascii(text: str) -> str:

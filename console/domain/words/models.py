@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from console.domain.telemetry.sample import ModelSample
+from console.domain.telemetry.sample import ModelSample, ServerSample
 
 NOT_SAID = "not loaded, or its config could not be read: Triton's log says which"
 """Its index names such a model without a state (facts/triton.md 4)."""
+UNLOADED = frozenset({"", "unloaded"})
+"""Reasons with which Triton's index lists a model that somebody unloaded, or never loaded."""
 
 
 def model_name(model: ModelSample) -> str:
@@ -17,3 +19,32 @@ def condition(model: ModelSample) -> str:
     """Triton's state and reason of a model that is not ready."""
     reason = model.reason or (NOT_SAID if model.state == "UNKNOWN" else "")
     return f"{model.state}, {reason}" if reason else model.state
+
+
+def at_rest(model: ModelSample, server: ServerSample) -> bool:
+    """True where Triton loads what it is told to, and nobody told it to load this one: no fault."""
+    return (
+        server.control_mode == "explicit"
+        and model.state in ("UNKNOWN", "UNAVAILABLE")
+        and (model.reason or "") in UNLOADED
+    )
+
+
+def missing(model: ModelSample, server: ServerSample) -> bool:
+    """True where Triton loads every model of its repository and says nothing at all of this one."""
+    return (
+        server.state == "ready"
+        and server.control_mode in ("none", "poll")
+        and model.state == "UNKNOWN"
+        and not model.reason
+    )
+
+
+def readiness(server: ServerSample) -> str | None:
+    """How many are ready: "4 models ready", "3 of 4 models ready" where another should be; None if nobody knows."""
+    if server.models_total is None:
+        return None
+    ready = server.models_ready or 0
+    wanted = server.models_total - sum(at_rest(model, server) for model in server.models)
+    models = "model" if wanted == 1 else "models"
+    return f"{ready} {models} ready" if ready == wanted else f"{ready} of {wanted} {models} ready"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.domain.telemetry.sample import GpuSample, ModelSample, Sample, ServerSample
+from console.domain.telemetry.sample import GpuSample, Sample, ServerSample
 from console.domain.thresholds import Thresholds
 from console.domain.words.gpus import gpu_number
+from console.domain.words.models import UNLOADED, missing, model_name
 
 _WELL = frozenset({"ready"})
-_BY_INTENT = frozenset({"", "unloaded"})
-"""Reasons with which Triton's index lists a model that somebody unloaded, or never loaded."""
-
 _LITTLE_ACTIVITY = 10.0
 """Percent of utilisation."""
 
@@ -68,14 +66,16 @@ def _server(server: ServerSample) -> Iterator[str]:
         reason = f": {server.reason}" if server.reason else ""
         yield f"Triton server {server.name} is {server.state}{reason}"
     for model in server.models:
-        if model.state == "UNAVAILABLE" and (model.reason or "") not in _BY_INTENT:
-            yield f"model {_model(model)} on {server.name} is UNAVAILABLE: {model.reason}"
+        if model.state == "UNAVAILABLE" and (model.reason or "") not in UNLOADED:
+            yield f"model {model_name(model)} on {server.name} is UNAVAILABLE: {model.reason}"
+        elif missing(model, server):
+            yield (
+                f"model {model_name(model)} on {server.name} is not loaded, though Triton loads every model"
+                f" (model-control-mode {server.control_mode}): most likely its config cannot be read; Triton's log"
+                " says why"
+            )
 
 
 def _state(gpu: GpuSample) -> str:
     words = {"lost": "lost", "error": "in error"}.get(gpu.state, gpu.state)
     return f"{words}: {gpu.state_reason}" if gpu.state_reason else words
-
-
-def _model(model: ModelSample) -> str:
-    return model.name if model.version in ("", "-") else f"{model.name}/{model.version}"

@@ -2,7 +2,7 @@ import pytest
 
 from console.cli.render.table import table
 from console.domain.words import figures as form
-from console.domain.words.cells import fit, left, right, width, wrap
+from console.domain.words.cells import fit, left, listed, right, width, wrap
 from console.domain.words.figures import Figures
 from tests.unit.cli.samples import sample
 
@@ -81,3 +81,13 @@ def test_a_table_cuts_its_first_column_alone() -> None:
     rows = [("MODEL", "RPS"), ("a-rather-long-name", "12,345")]
     assert table(rows, "<>", 20) == ["MODEL            RPS", "a-rather-lo…  12,345"]
     assert table(rows, "<>", None) == ["MODEL                  RPS", "a-rather-long-name  12,345"]
+
+
+def test_names_without_room_are_counted() -> None:
+    assert listed("x: ", ["one", "two", "three"], None) == "x: one, two, three"
+    assert listed("x: ", ["one", "two", "three"], 18) == "x: one, two, three"
+    assert listed("x: ", ["one", "two", "three"], 17) == "x: one, 2 more"
+    assert listed("x: ", ["a" * 90, "two"], 20) == "x: aaaaaaaa…, 1 more"
+    assert listed("x: ", ["a" * 90], 20) == "x: aaaaaaaaaaaaaaaa…"
+    many = listed("x: ", [str(number) for number in range(10_000)], 80)
+    assert (width(many) <= 80, many.endswith(" more")) == (True, True)

@@ -7,6 +7,7 @@ import pytest
 from console.cli import status, watch
 from console.cli.exits import Exit, UsageError
 from console.cli.options import Options
+from console.domain.telemetry.sample import ModelSample
 from console.domain.words.cells import width
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
@@ -274,3 +275,15 @@ def test_a_driver_without_gpus_is_no_mystery(tmp_path: Path, monkeypatch: pytest
     output = kept()
     status.run(["prod"], options(tmp_path), first=False, output=output)
     assert "GPU     none: the driver works and finds no GPU" in text(output.out)
+
+
+def test_models_that_nobody_loaded_share_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [ModelSample(f"other_{number}", "-", "UNKNOWN") for number in range(9)]
+    install(monkeypatch, [sampled(sample(servers=(server(model(), *others, control_mode="explicit"),)))])
+    output = kept(terminal=True)
+    assert status.run(["prod"], options(tmp_path), first=False, output=output) is Exit.DONE
+    shown = text(output.out)
+    assert ", 1 model ready" in shown
+    (line,) = [line for line in shown.splitlines() if "other_" in line]
+    assert line == "  9 more in the repository, not loaded: other_0, other_1, other_2, 6 more"
+    assert "UNKNOWN" not in shown

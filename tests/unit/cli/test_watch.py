@@ -7,6 +7,7 @@ import pytest
 from console.cli import watch
 from console.cli.exits import Exit, UsageError
 from console.cli.options import Options
+from console.domain.telemetry.sample import ModelSample
 from console.domain.words.cells import width
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
@@ -201,3 +202,14 @@ def test_lines_keep_within_a_terminal(tmp_path: Path, monkeypatch: pytest.Monkey
     output = kept(terminal=True)
     watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
     assert max(width(line) for line in text(output.out).splitlines()) <= 80
+
+
+def test_models_that_nobody_loaded_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resting = [ModelSample(name, "-", "UNKNOWN") for name in ("a", "b")]
+    served = sampled(sample(servers=(server(model(), *resting, control_mode="explicit"),)))
+    install(monkeypatch, [served, served])
+    output = kept()
+    watch.run(["prod"], options(tmp_path), interval=None, count=2, output=output)
+    shown = text(output.out)
+    assert shown.count(" in the repository, not loaded: a, b\n") == 1
+    assert "UNKNOWN" not in shown
