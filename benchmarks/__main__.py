@@ -8,7 +8,7 @@ import sys
 
 from benchmarks.figure import Figure
 
-NAMES = ("start", "first_tick", "collector", "fleet")
+NAMES = ("start", "first_tick", "collector", "fleet", "screens")
 
 
 def main() -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import sys
 from collections.abc import Sequence
 
@@ -21,26 +19,42 @@ or list yours in config.yaml (see config.example.yaml), where --config, $DROPLET
 has it"""
 
 
-def run(arguments: argparse.Namespace, options: Options, front: Front | None) -> int:
+def run(
+    words: Sequence[str],
+    options: Options,
+    front: Front | None,
+    *,
+    theme: str | None = None,
+    plain: bool = False,
+) -> int:
     """Show the droplets that were named, or all of the settings'.
+
+    Args:
+        words: The targets.
+        options: The shared flags.
+        front: Opens the screens.
+        theme: The palette that was asked for.
+        plain: ASCII signs were asked for.
 
     Raises:
         UsageError: None is named, one means nothing, or there is no terminal.
     """
     settings = context.read_settings(options)
-    droplets = _droplets(settings, arguments.target)
+    droplets = _droplets(settings, words)
     if not droplets:
         raise UsageError(_NOBODY)
-    return _terminal(front).console(droplets, settings, _wishes(arguments, options))
+    return _terminal(front).console(droplets, settings, Wishes(options.read_only, theme, plain))
 
 
-def run_demo(arguments: argparse.Namespace, options: Options, front: Front | None) -> int:
-    """Show the practice droplet."""
-    return _terminal(front).demo(_wishes(arguments, options))
+def run_demo(options: Options, front: Front | None, *, theme: str | None, plain: bool) -> int:
+    """Show the practice droplet; see ``run``."""
+    return _terminal(front).demo(Wishes(options.read_only, theme, plain))
 
 
 def misspelt(words: Sequence[str]) -> str | None:
     """What to say where the first word is most likely a misspelt command; None where it is not."""
+    import difflib
+
     close = difflib.get_close_matches(words[0], COMMANDS, n=1, cutoff=0.75) if words else []
     if not close:
         return None
@@ -63,7 +77,3 @@ def _terminal(front: Front | None) -> Front:
     if front is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the console needs a terminal; for figures without one: `droplet-console status TARGET`")
     return front
-
-
-def _wishes(arguments: argparse.Namespace, options: Options) -> Wishes:
-    return Wishes(read_only=options.read_only, palette=arguments.theme, ascii=arguments.ascii)

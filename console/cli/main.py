@@ -6,7 +6,6 @@ with it the settings, the network and the rest, is imported when that command ru
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import sys
@@ -17,7 +16,9 @@ from typing import TYPE_CHECKING
 from console.cli import options
 from console.cli.exits import Exit, UsageError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `droplet-console` and `droplet-console TARGET` have nothing to parse
+    import argparse
+
     from console.cli.front import Front
 
 PROGRAM = "droplet-console"
@@ -86,7 +87,9 @@ def _run_watch(arguments: argparse.Namespace, given: options.Options, _: Front |
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"{text!r} is not a number from 1 up")
     return int(text)
 
 
@@ -103,13 +106,13 @@ def _describe_console(parser: argparse.ArgumentParser) -> None:
 def _run_console(arguments: argparse.Namespace, given: options.Options, front: Front | None) -> int:
     from console.cli.console import run
 
-    return run(arguments, given, front)
+    return run(arguments.target, given, front, theme=arguments.theme, plain=arguments.ascii)
 
 
 def _run_demo(arguments: argparse.Namespace, given: options.Options, front: Front | None) -> int:
     from console.cli.console import run_demo
 
-    return run_demo(arguments, given, front)
+    return run_demo(given, front, theme=arguments.theme, plain=arguments.ascii)
 
 
 _REMOTE = frozenset({"timeout", "server"})
@@ -126,6 +129,8 @@ COMMANDS = {
 
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
+    import argparse
+
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         usage=f"{PROGRAM} [FLAGS] [TARGET ...]\n       {PROGRAM} [FLAGS] COMMAND ...",
@@ -145,6 +150,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _console_parser() -> argparse.ArgumentParser:
+    import argparse
+
     parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
     CONSOLE.describe(parser)
     options.add(parser, _honoured(CONSOLE))
@@ -193,8 +200,13 @@ def _dispatch(words: list[str], front: Front | None) -> int:
     try:
         name = _command(words)
         if name is None and not {"-h", "--help", "--version"} & set(words):
+            if not any(word.startswith("-") for word in words):
+                from console.cli.console import run
+
+                return _run(lambda: run(words, options.Options(), front))
             arguments = _console_parser().parse_args(words)
-            return _run(CONSOLE, arguments, _given(arguments, "the console", CONSOLE), front)
+            given = _given(arguments, "the console", CONSOLE)
+            return _run(lambda: CONSOLE.run(arguments, given, front))
         arguments = build_parser().parse_args(words)
         if arguments.version:
             from console import __version__
@@ -202,7 +214,8 @@ def _dispatch(words: list[str], front: Front | None) -> int:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
             return Exit.DONE
         command = COMMANDS[arguments.command]
-        return _run(command, arguments, _given(arguments, f"`{arguments.command}`", command), front)
+        given = _given(arguments, f"`{arguments.command}`", command)
+        return _run(lambda: command.run(arguments, given, front))
     except UsageError as error:
         _say(str(error))
         return Exit.USAGE
@@ -223,12 +236,12 @@ def _given(arguments: argparse.Namespace, called: str, command: Command) -> opti
         raise
 
 
-def _run(command: Command, arguments: argparse.Namespace, given: options.Options, front: Front | None) -> int:
+def _run(act: Callable[[], int]) -> int:
     from console.remote.errors import RemoteError
     from console.settings.errors import SettingsError
 
     try:
-        return command.run(arguments, given, front)
+        return act()
     except SettingsError as error:
         for mistake in error.mistakes:
             _say(str(mistake))

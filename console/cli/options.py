@@ -6,11 +6,14 @@ Each command names those it can honour. The others are refused with the reason, 
 
 from __future__ import annotations
 
-import argparse
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from console.cli.exits import UsageError
+
+if TYPE_CHECKING:
+    import argparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,9 @@ def seconds(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value <= 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return value
 
 
@@ -64,11 +69,13 @@ def add(parser: argparse.ArgumentParser, honoured: frozenset[str]) -> None:
 
     No flag has a default in argparse: a command's parser would overwrite with it what stood before the command.
     """
+    from argparse import SUPPRESS
+
     group = parser.add_argument_group("flags that mean the same everywhere")
 
     def flag(name: str, words: str, **more: object) -> None:
-        shown = words if name.strip("-").replace("-", "_") in honoured else argparse.SUPPRESS
-        group.add_argument(name, default=argparse.SUPPRESS, help=shown, **more)  # type: ignore[arg-type]
+        shown = words if name.strip("-").replace("-", "_") in honoured else SUPPRESS
+        group.add_argument(name, default=SUPPRESS, help=shown, **more)  # type: ignore[arg-type]
 
     flag("--config", "settings file; default: $DROPLET_CONSOLE_CONFIG, then the config folder", metavar="FILE")
     flag("--json", "JSON on standard output, and nothing else there", action="store_true")

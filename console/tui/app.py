@@ -57,8 +57,7 @@ class ConsoleApp(App[int]):
         self._model: ModelKey | None = None
         self.running_loop: asyncio.AbstractEventLoop | None = None
         """The loop, from the moment it runs."""
-        for palette in theme.themes():
-            self.register_theme(palette)
+        self.register_theme(theme.ground(look.name))
         # Before anything is drawn, so that nothing needs to be drawn again for it.
         self.set_reactive(App.theme, f"console-{look.name}")
         self.stylesheet.set_variables(self.get_css_variables())
@@ -115,6 +114,7 @@ class ConsoleApp(App[int]):
     def use_look(self, look: theme.Look) -> None:
         """Draw with other colours from now on."""
         self.look = look
+        self.register_theme(theme.ground(look.name))
         self.theme = f"console-{look.name}"
         for stack in self._screen_stacks.values():
             for screen in stack:

@@ -157,19 +157,15 @@ def _light_ground(environment: Mapping[str, str]) -> bool:
     return environment.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
 
 
-def themes() -> list[Theme]:
-    """The palettes as Textual wants them, for its own widgets and the ground under ours."""
-    found = []
-    for name, roles in _PALETTES.items():
-        plain = {role: words.split(" on ")[0].split(" ")[-1] for role, words in roles.items()}
-        ansi = name == "ansi"
-        colour = (lambda word: f"ansi_{word}") if ansi else str
-        found.append(
-            Theme(
-                name=f"console-{name}", primary=colour(plain["accent"]), accent=colour(plain["accent"]),
-                warning=colour(plain["warn"]), error=colour(plain["bad"]), success=colour(plain["good"]),
-                foreground=colour(plain["text"]), background=_GROUND[name], surface=_GROUND[name],
-                panel=_GROUND[name], dark=name != "light", ansi=ansi, variables=_ANSI_GROUND if ansi else {},
-            )
-        )  # fmt: skip
-    return found
+def ground(name: str) -> Theme:
+    """A palette as Textual wants it, for its own widgets and what is under ours; its name is "console-NAME"."""
+    roles = {role: words.split(" on ")[0].split(" ")[-1] for role, words in _PALETTES[name].items()}
+    ansi = name == "ansi"
+    if ansi:
+        roles = {role: f"ansi_{colour}" for role, colour in roles.items()}
+    return Theme(
+        name=f"console-{name}", primary=roles["accent"], accent=roles["accent"], warning=roles["warn"],
+        error=roles["bad"], success=roles["good"], foreground=roles["text"], background=_GROUND[name],
+        surface=_GROUND[name], panel=_GROUND[name], dark=name != "light", ansi=ansi,
+        variables=_ANSI_GROUND if ansi else {},
+    )  # fmt: skip

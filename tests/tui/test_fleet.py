@@ -77,7 +77,7 @@ def test_figures_states_and_the_reason_of_the_line_under_the_cursor() -> None:
         assert "2 of 3 live" in shown[0]
         assert "live" in shown[2]
         assert "10.0" in shown[2]
-        assert "retry in" in shown[4]
+        assert "retrying" in shown[4]
         await pilot.press("end")
         said = text(pilot.app)
         assert "lab: port 22 refuses the connection" in said

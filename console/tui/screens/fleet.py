@@ -74,13 +74,10 @@ class FleetScreen(ConsoleScreen):
             self._show(now)
 
     def tick(self, now: float) -> None:
-        """See ``ConsoleScreen``; rows that count down count."""
-        waiting = {name for name, phase in self._phases.items() if phase in (Phase.WAITING, Phase.STALLED)}
-        if not self.state.paused and waiting:
-            self._stale |= waiting
-            self._show(now)
-        else:
-            super().tick(now)
+        """See ``ConsoleScreen``; what is said about the droplet under the cursor counts down."""
+        super().tick(now)
+        if not self.state.paused:
+            self._tell()
 
     def narrow(self, text: str) -> None:
         """See ``ConsoleScreen``."""

@@ -43,7 +43,7 @@ def row(droplet: Droplet, view: DropletView, now: float) -> Row:
     figures, fresh = view.totals, view.live
     cells = {
         "name": _name(droplet),
-        "link": Cell(short(view.link, now), link_role(view.link), _link_order(view)),
+        "link": Cell(short(view.link), link_role(view.link), _link_order(view)),
         **_triton(view.sample, fresh),
         "rps": _figure(figures.rps, form.number, fresh),
         "hit_rate": _figure(figures.hit_rate, _percent, fresh),
@@ -61,7 +61,7 @@ def row(droplet: Droplet, view: DropletView, now: float) -> Row:
 
 def blank(droplet: Droplet) -> Row:
     """The row before anything is known."""
-    return Row(droplet.name, {"name": _name(droplet), "link": Cell(short(None, 0.0), "dim")}, droplet.group or "")
+    return Row(droplet.name, {"name": _name(droplet), "link": Cell(short(None), "dim")}, droplet.group or "")
 
 
 def remarks(view: DropletView, line: str) -> list[tuple[str, str]]:

@@ -218,7 +218,7 @@ class Table(Lines, can_focus=True):
 
     def _line(self, row: Row, placed: Sequence[tuple[Column, int]], width: int, cursor: bool) -> Strip:
         marked = row.key in self.marked
-        made_for = (width, cursor, marked, self.has_focus, self.look.name)
+        made_for = (width, cursor, marked, self.look.name)
         kept = self._strips.get(row.key)
         if kept is not None and kept[0] is row and kept[1] == made_for:
             return kept[2]
