@@ -121,12 +121,12 @@ class Reader:
 
 
 def text(pattern: str, wanted: str) -> Read:
-    """A text that matches ``pattern`` as a whole."""
+    """A text that matches ``pattern`` as a whole and holds nothing that cannot be seen."""
     compiled = re.compile(pattern)
 
     def read(reader: Reader, node: yaml.Node, path: str) -> str | None:
         value = reader.scalar(node, path, wanted)
-        if value is not None and not compiled.fullmatch(value):
+        if value is not None and not (compiled.fullmatch(value) and value.isprintable()):
             reader.wrong(node, path, f"must be {wanted}, not {quoted(value)}")
             return None
         return value

@@ -12,6 +12,7 @@ from console.domain.telemetry.sample import CpuSample, HostSample
 _TIMES = ("user", "system", "iowait", "steal", "idle")
 _NOTHING: Document = {}
 _WENT_BACK = "reset: the counter went back"
+_MORE_THAN_ALL = "the droplet says more than there is in all, which cannot be right"
 _STOOD = "the kernel's processor times went back or stood still"
 _CPU_SOURCES = {"busy_percent": "user", "iowait_percent": "iowait", "steal_percent": "steal"}
 _SOURCES = {
@@ -62,11 +63,11 @@ def host(now: Document, before: Document, mono: float, window: Window, reasons: 
         uptime_s=mono,
         cpu=_cpu(now, before, window, reasons),
         memory_total=memory.get("total"),
-        memory_available=memory.get("available"),
+        memory_available=_part(memory, "available", "total", "memory_available", own),
         swap_total=memory.get("swap_total"),
-        swap_used=memory.get("swap_used"),
+        swap_used=_part(memory, "swap_used", "swap_total", "swap_used", own),
         disk_total=disk.get("total"),
-        disk_free=disk.get("free"),
+        disk_free=_part(disk, "free", "total", "disk_free", own),
         disk_read_bytes=io.get("read"),
         disk_write_bytes=io.get("write"),
         net_rx_bytes=net.get("rx"),
@@ -75,6 +76,15 @@ def host(now: Document, before: Document, mono: float, window: Window, reasons: 
     )
     reasons.explain(sample, "/host", "/host", _SOURCES, own)
     return sample
+
+
+def _part(branch: Document, part: str, whole: str, name: str, own: dict[str, str]) -> int | None:
+    """A part of a whole; what is larger than that would make a negative rest."""
+    value: int | None = branch.get(part)
+    if value is not None and whole in branch and value > branch[whole]:
+        own[name] = _MORE_THAN_ALL
+        return None
+    return value
 
 
 def _rate(
