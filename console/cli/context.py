@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.exits import UsageError
@@ -70,13 +71,18 @@ def no_server(sample: Sample, name: str) -> UsageError:
 
 
 def explained(error: RemoteError, droplet: Droplet, settings: Settings) -> RemoteError:
-    """The error; where a name was not found, with the settings' nearest one, for it may be a slip."""
+    """The error; where a name was not found, with the nearest one of the settings or ssh_config."""
+    from console.cli import ssh_names
     from console.remote.errors import FailureKind, RemoteError
 
     if error.kind is not FailureKind.NAME_NOT_RESOLVED or settings.droplet(droplet.name):
         return error
-    close = difflib.get_close_matches(droplet.name, [known.name for known in settings.droplets], n=1)
+    host = droplet.host or droplet.name
+    ours = [known.name for known in settings.droplets]
+    close = difflib.get_close_matches(host, ours, n=1)
+    if not close:
+        close = difflib.get_close_matches(host, ssh_names.names(Path("~/.ssh/config").expanduser()), n=1)
     if not close:
         return error
-    hint = f"the settings know {close[0]}: did you mean that?"
-    return RemoteError(error.kind, str(error), hint=f"{error.hint}\n{hint}" if error.hint else hint)
+    hint = f"did you mean {close[0]}? {'The settings know' if close[0] in ours else '~/.ssh/config has'} that name."
+    return RemoteError(error.kind, str(error), hint=f"{hint}\n{error.hint}" if error.hint else hint)

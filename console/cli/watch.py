@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from console.cli import context
@@ -18,6 +19,9 @@ from console.domain.telemetry.sample import Sample
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, LinkState, Phase
 from console.settings.schema import Droplet, Settings
+
+NAME_TRIES = 3
+"""A name that was never found is a slip: it is not looked up without end."""
 
 
 def run(
@@ -74,6 +78,10 @@ class Watcher:
         self._heard = {droplet.name: clock() for droplet in droplets}
         self._failed = False
         self._seen: set[str] = set()
+        self._errors: dict[str, RemoteError] = {}
+        """What went wrong last with each droplet that gives nothing."""
+        self._nameless: Counter[str] = Counter()
+        self._hinted: set[tuple[str, FailureKind]] = set()
         self._phases: dict[str, Phase] = {}
         self._ticks = Ticks(droplets, output)
 
@@ -94,6 +102,7 @@ class Watcher:
             return
         name = event.droplet
         self._heard[name] = self._clock() - self._waited()
+        self._errors.pop(name, None)
         sample = self._narrowed(event.sample)
         if self._options.json:
             self._output.document(encode(sample))
@@ -125,17 +134,40 @@ class Watcher:
         if link.phase is Phase.FAILED and link.error is not None:
             self._give_up(name, link.error)
             return
+        if link.error is not None:
+            self._errors[name] = link.error
+            if link.error.kind is FailureKind.NAME_NOT_RESOLVED and name not in self._seen:
+                self._nameless[name] += 1
+                if self._nameless[name] >= NAME_TRIES:
+                    self._give_up(name, link.error)
+                    return
         moment = time.strftime("%H:%M:%S", time.localtime(link.since))
         named = link.words.startswith((f"{name}: ", f"{name} "))
         self._output.tell(f"{moment} {link.words if named else f'{name}: {link.words}'}")
+        if link.error is not None:
+            self._hint(name, link.error)
 
     def _check_silence(self, timeout: float) -> None:
         now = self._clock() - self._waited()
         for name in [name for name in self._left if now - self._heard[name] > timeout]:
-            self._give_up(name, RemoteError(FailureKind.TIMED_OUT, f"nothing came from {name} for {timeout:g} s"))
+            silence = f"nothing came from {name} for {timeout:g} s"
+            last = self._errors.get(name)
+            if last is None:
+                self._give_up(name, RemoteError(FailureKind.TIMED_OUT, silence))
+            else:
+                self._give_up(name, RemoteError(last.kind, f"{silence}: {last}", hint=last.hint))
 
     def _give_up(self, name: str, error: RemoteError) -> None:
-        error = context.explained(error, self._droplets[name], self._settings)
-        self._output.tell(f"droplet-console: {error}" + (f"\n{error.hint}" if error.hint else ""))
+        self._output.tell(f"droplet-console: {error}")
+        self._hint(name, error)
         self._failed = True
         del self._left[name]
+
+    def _hint(self, name: str, error: RemoteError) -> None:
+        """What to do about it, once: it does not change from try to try."""
+        if (name, error.kind) in self._hinted:
+            return
+        self._hinted.add((name, error.kind))
+        hint = context.explained(error, self._droplets[name], self._settings).hint
+        if hint:
+            self._output.tell(hint)

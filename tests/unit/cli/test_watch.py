@@ -213,3 +213,45 @@ def test_models_that_nobody_loaded_are_told_once(tmp_path: Path, monkeypatch: py
     shown = text(output.out)
     assert shown.count(" in the repository, not loaded: a, b\n") == 1
     assert "UNKNOWN" not in shown
+
+
+def unknown(name: str, *, phase: Phase = Phase.WAITING) -> Event:
+    words = f"The name {name} is not known"
+    error = RemoteError(FailureKind.NAME_NOT_RESOLVED, f"{words}.", hint="Check the spelling.")
+    return link(name, phase, f"{words}; trying again in 1 s", error)
+
+
+def test_a_name_that_nobody_knows_is_looked_up_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = [link("prdo", Phase.CONNECTING), unknown("prdo")] * 5
+    install(monkeypatch, tries)
+    output = kept()
+    given = options(tmp_path)
+    assert watch.run(["prdo"], given, interval=None, count=None, output=output) is Exit.NO_CONNECTION
+    said = [line.split(" ", 1)[1] for line in text(output.err).splitlines()]
+    assert said == [
+        "prdo: connecting",
+        "prdo: The name prdo is not known; trying again in 1 s",
+        "you mean prod? The settings know that name.",
+        "the spelling.",
+        "prdo: connecting",
+        "prdo: The name prdo is not known; trying again in 1 s",
+        "prdo: connecting",
+        "The name prdo is not known.",
+    ]
+
+
+def test_a_name_that_was_found_before_is_looked_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [*ticks(1), *[unknown("prod")] * 5, *ticks(2)[1:]])
+    output = kept()
+    assert watch.run(["prod"], options(tmp_path), interval=None, count=2, output=output) is Exit.DONE
+
+
+def test_a_time_out_ends_with_the_last_known_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = RemoteError(FailureKind.REFUSED, "prod refuses the connection.", hint="Is its sshd up?")
+    install(monkeypatch, [link("prod", Phase.WAITING, "prod refuses the connection; trying again in 1 s", refused)])
+    output = kept()
+    given = options(tmp_path, timeout=0.05)
+    assert watch.run(["prod"], given, interval=None, count=None, output=output) is Exit.NO_CONNECTION
+    said = text(output.err)
+    assert said.endswith("droplet-console: nothing came from prod for 0.05 s: prod refuses the connection.\n")
+    assert said.count("Is its sshd up?") == 1
