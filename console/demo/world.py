@@ -226,7 +226,7 @@ class World:
         for place, (pid, (name, arguments)) in enumerate(processes.items()):
             if pid not in self._shown:
                 parent = pids[0] if place else 1
-                began = self._now if self._shown_life else -WARM_UP_S
+                began = self._now if self._shown_life or self._real is not None else -WARM_UP_S
                 started = max(self._uptime + began, 0.0)
                 self._root.process(pid, arguments, name=name, parent=parent, started=started)
         if pids:
