@@ -21,6 +21,8 @@ from console.settings.schema import Droplet, Settings
 
 TIMEOUT = 30.0
 """Seconds for a droplet to give its picture, without the time a person takes to answer questions."""
+TURNS = 120.0
+"""Seconds more for those who wait for a turn (four logins in 30 s to one address), unless --timeout is given."""
 INTERVAL = 1.0
 """Seconds between the two samples that rates need."""
 _PATIENCE = 4.0
@@ -43,7 +45,14 @@ def run(words: Sequence[str], options: Options, *, first: bool, output: Output |
     droplets = context.choose_droplets(settings, words, INTERVAL)
     prompter = terminal_prompter()
     waited = prompter.waited if isinstance(prompter, TerminalPrompter) else lambda: 0.0
-    collector = Collector(droplets, first=first, timeout=options.timeout or TIMEOUT, waited=waited)
+    collector = Collector(
+        droplets,
+        first=first,
+        timeout=options.timeout or TIMEOUT,
+        waited=waited,
+        turns=0.0 if options.timeout else TURNS,
+        tell=output.tell,
+    )
     try:
         with open_fleet(droplets, prompter) as fleet:
             results = collector.collect(fleet)
@@ -54,7 +63,17 @@ def run(words: Sequence[str], options: Options, *, first: bool, output: Output |
 
 
 class Collector:
-    """Waits for one good sample, or the failure, of each droplet."""
+    """Waits for one good sample, or the failure, of each droplet.
+
+    Args:
+        droplets: Which.
+        first: The first sample is good enough.
+        timeout: Seconds for all of it.
+        waited: Seconds that a person took to answer questions, which do not count.
+        turns: Seconds by which waiting for a turn among rationed logins may make it longer.
+        tell: Takes what is said meanwhile.
+        clock: Seconds.
+    """
 
     def __init__(
         self,
@@ -63,6 +82,8 @@ class Collector:
         first: bool,
         timeout: float,
         waited: Callable[[], float],
+        turns: float = 0.0,
+        tell: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open = {droplet.name for droplet in droplets}
@@ -70,13 +91,19 @@ class Collector:
         self._first = first
         self._timeout = timeout
         self._waited = waited
+        self._turns = turns
+        self._tell = tell
         self._clock = clock
         self._samples: dict[str, tuple[Sample, float]] = {}
         self._errors: dict[str, RemoteError] = {}
+        self._rationed: set[str] = set()
+        self._ends = 0.0
 
     def collect(self, fleet: Watching) -> dict[str, Sample | RemoteError]:
-        """The outcome of each droplet, by name; takes the time-out at most."""
+        """The outcome of each droplet, by name."""
         started = self._clock()
+        self._ends = started + self._timeout
+        latest = self._ends + self._turns
         while self._open:
             event = fleet.events(0.1)
             if event is not None:
@@ -85,7 +112,7 @@ class Collector:
             for name in [name for name in self._open if name in self._samples]:
                 if now - self._samples[name][1] > _PATIENCE:
                     self._open.discard(name)
-            if now - started - self._waited() > self._timeout:
+            if now - self._waited() > min(self._ends, latest):
                 break
         return {name: self._outcome(name) for name in self._order}
 
@@ -98,9 +125,15 @@ class Collector:
             if self._first or event.sample.interval is not None:
                 self._open.discard(name)
         elif event.link is not None and event.link.error and event.link.phase in (Phase.FAILED, Phase.WAITING):
-            self._errors[name] = event.link.error
-            if event.link.phase is Phase.FAILED or event.link.error.kind is not FailureKind.LIMITED:
-                self._open.discard(name)  # a turn among rationed logins is waited for
+            self._errors[name] = error = event.link.error
+            if event.link.phase is Phase.FAILED or error.kind is not FailureKind.LIMITED:
+                self._open.discard(name)
+            else:  # a turn among rationed logins is waited for
+                if self._turns and name not in self._rationed:
+                    self._tell(event.link.words)
+                self._rationed.add(name)
+                turn = self._clock() - self._waited() + (error.retry_after or 0.0)
+                self._ends = max(self._ends, turn + self._timeout)
 
     def _outcome(self, name: str) -> Sample | RemoteError:
         if name in self._samples:

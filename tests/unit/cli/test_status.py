@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import dataclasses
 import json
 from pathlib import Path
@@ -11,6 +13,7 @@ from console.domain.telemetry.sample import ModelSample
 from console.domain.words.cells import width
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
+from console.settings.schema import Droplet
 from tests.unit.cli.fakes import install, kept, link, sampled, settings_file, text
 from tests.unit.cli.samples import NO_GPM, gpu, model, sample, server, troubled
 
@@ -89,6 +92,45 @@ def test_a_turn_among_rationed_logins_is_waited_for(tmp_path: Path, monkeypatch:
     assert "4 logins in 30 s" in text(output.out)
 
 
+class Rationed:
+    """A droplet whose turn comes long after the usual time-out; a second passes with each look."""
+
+    def __init__(self, turn: float) -> None:
+        self.now = 0.0
+        self._turn = turn
+
+    def events(self, timeout: float) -> Event | None:
+        self.now += 1
+        error = RemoteError(FailureKind.LIMITED, "prod: 4 logins in 30 s", retry_after=20.0)
+        if self.now % 20 == 1 and self.now < self._turn:
+            return link("prod", Phase.WAITING, "prod: 4 logins in 30 s; trying again in 20 s", error)
+        return sampled(sample()) if self.now >= self._turn else None
+
+    def __enter__(self) -> Rationed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+@pytest.mark.parametrize(("turn", "turns", "given"), [(95, 120, True), (95, 0, False), (300, 120, False)])
+def test_a_turn_may_come_long_after_the_usual_time_out(turn: float, turns: float, given: bool) -> None:
+    told: list[str] = []
+    fleet = Rationed(turn)
+    collector = status.Collector(
+        [Droplet("prod")],
+        first=False,
+        timeout=30,
+        waited=lambda: 0.0,
+        turns=turns,
+        tell=told.append,
+        clock=lambda: fleet.now,
+    )
+    assert (collector.collect(fleet)["prod"] == sample()) is given
+    assert fleet.now <= 31 + turns
+    assert told == ["prod: 4 logins in 30 s; trying again in 20 s"] * bool(turns)
+
+
 def test_silence_ends_with_the_time_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, [])
     output = kept()
@@ -108,13 +150,11 @@ def test_the_time_a_person_takes_does_not_count(monkeypatch: pytest.MonkeyPatch)
             now[0] += 10
             return next(steps, sampled(sample()))
 
-        def __enter__(self) -> "Slow":
+        def __enter__(self) -> Slow:
             return self
 
         def __exit__(self, *_: object) -> None:
             return None
-
-    from console.settings.schema import Droplet
 
     collector = status.Collector(
         [Droplet("prod")], first=False, timeout=30, waited=lambda: now[0] * 0.9, clock=lambda: now[0]
