@@ -162,6 +162,8 @@ def _report(
             )
         else:
             shown = context.explained(result, droplet, settings)
+        if isinstance(shown, Exception) and not output.terminal:
+            output.tell(f"droplet-console: {' '.join(str(shown).split())}")
         status = max(status, _verdict(shown))
         if options.json:
             documents.append(_document(droplet, shown))

@@ -24,13 +24,17 @@ def gpu_lines(sample: Sample, figures: Figures, output: Output) -> list[str]:
     rows = [_HEADING, *(_row(place, numbers[place], gpu, figures) for place, gpu in enumerate(sample.gpus))]
     lines = ["", *table(rows, "<>>>>>>", output.width if output.terminal else None)]
     lines[1] = output.paint(lines[1], "bold")
-    if sample.driver_version:
-        source = {"nvml": "NVML"}.get(sample.gpu_source or "", sample.gpu_source or "the driver")
-        lines.append(output.paint(f"  driver {sample.driver_version}, figures by {source}", "dim"))
+    bandwidths = {_bandwidth(gpu) for gpu in sample.gpus if gpu.state == "ok"}
+    same = bandwidths.pop() if len(bandwidths) == 1 and sample.driver_version else None
     remarks: dict[str, list[str]] = {}
     for own, gpu in zip(numbers, sample.gpus, strict=True):
-        for text in _remarks(gpu):
-            remarks.setdefault(text, []).append(own)
+        for text in (_bandwidth(gpu), *_remarks(gpu)):
+            if text is not None and text != same:
+                remarks.setdefault(text, []).append(own)
+    if sample.driver_version:
+        source = {"nvml": "NVML"}.get(sample.gpu_source or "", sample.gpu_source or "the driver")
+        text = f"  driver {sample.driver_version}, figures by {source}" + (f"; {same}" if same else "")
+        lines += [output.paint(line, "dim") for line in wrap(text, output.width, "  ")]
     for text, owners in remarks.items():
         lines += wrap(f"  {', '.join(owners)}: {text}", output.width, "     ")
     return lines
@@ -63,14 +67,17 @@ def _row(place: int, own: str, gpu: GpuSample, figures: Figures) -> tuple[str, .
     return (f"{own} {gpu.name or 'name not known'}{mark}", *shown[:3], memory, *shown[3:])
 
 
-def _remarks(gpu: GpuSample) -> list[str]:
-    found = []
+def _bandwidth(gpu: GpuSample) -> str | None:
     if gpu.dram_percent is not None:
         peak = f" of {form.number(gpu.dram_peak_gb_s)} GB/s peak" if gpu.dram_peak_gb_s else ""
-        found.append(f"DRAM throughput by {dram(gpu)}{peak}")
-    elif gpu.memory_busy_percent is not None:
-        busy = form.whole_percent(gpu.memory_busy_percent)
-        found.append(f"memory busy {busy} of the time (not bandwidth)")
+        return f"DRAM by {dram(gpu)}{peak}"
+    if gpu.memory_busy_percent is not None:
+        return f"memory busy {form.whole_percent(gpu.memory_busy_percent)} of the time (not bandwidth)"
+    return None
+
+
+def _remarks(gpu: GpuSample) -> list[str]:
+    found = []
     if gpu.throttle:
         found.append(f"clocks held down by {', '.join(gpu.throttle)}")
     if gpu.ecc_uncorrected:

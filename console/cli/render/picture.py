@@ -27,25 +27,24 @@ def picture(droplet: Droplet, sample: Sample, thresholds: Thresholds, output: Ou
         output: Where it goes: its width, and whether it takes colour.
     """
     figures = Figures(sample)
-    lines = [heading(droplet, sample, output), ""]
+    wrong, hints = problems.problems(sample), problems.advice(sample, thresholds)
+    lines = [heading(droplet, sample, len(wrong), output)]
+    for mark, texts, colour in (("!!", wrong, "red"), ("!", hints, "yellow")):
+        for text in texts:
+            lines += [output.paint(line, colour) for line in wrap(f"{mark} {text}", output.width, "   ")]
+    lines.append("")
     lines += _host_lines(sample.host, figures, output)
     lines += gpu_lines(sample, figures, output)
     lines += server_lines(sample, figures, output)
     reasons = [line for text in figures.reasons() for line in wrap(text, output.width, "  ")]
     if reasons:
         lines += ["", *(output.paint(line, "dim") for line in reasons)]
-    wrong, hints = problems.problems(sample), problems.advice(sample, thresholds)
-    if wrong or hints:
-        lines.append("")
-    for mark, texts, colour in (("!!", wrong, "red"), ("!", hints, "yellow")):
-        for text in texts:
-            lines += [output.paint(line, colour) for line in wrap(f"{mark} {text}", output.width, "   ")]
     return lines
 
 
 def failure(droplet: Droplet, error: Exception, output: Output) -> list[str]:
     """What is shown in a picture's place; a ``RemoteError`` with its hint."""
-    lines = [_name(droplet, output), ""]
+    lines = [f"{_name(droplet, output)}  {output.paint('no figures', 'bold', 'red')}"]
     lines += [output.paint(line, "red") for line in wrap(f"!! {error}", output.width, "   ")]
     hint = error.hint if isinstance(error, RemoteError) else None
     for part in (hint or "").splitlines():
@@ -53,9 +52,12 @@ def failure(droplet: Droplet, error: Exception, output: Output) -> list[str]:
     return lines
 
 
-def heading(droplet: Droplet, sample: Sample, output: Output) -> str:
-    """The droplet's name and marks, its host name where it differs, and the time."""
-    parts = [_name(droplet, output)]
+def heading(droplet: Droplet, sample: Sample, wrong: int, output: Output) -> str:
+    """The droplet's name and marks, how many problems it has, its host name where it differs, and the time."""
+    verdict = output.paint("well", "green")
+    if wrong:
+        verdict = output.paint(f"{wrong} problem{'s' * (wrong > 1)}", "bold", "red")
+    parts = [_name(droplet, output), verdict]
     if sample.host.hostname and sample.host.hostname != droplet.name:
         parts.append(f"({sample.host.hostname})")
     if sample.host.uptime_s is not None:

@@ -33,7 +33,7 @@ def server_lines(sample: Sample, figures: Figures, output: Output) -> list[str]:
     lines: list[str] = []
     for place, server in enumerate(sample.servers):
         lines += ["", *_heading(server, sample.time, output)]
-        lines += _models(server, f"/servers/{place}", figures, output)
+        lines += _models(server, f"/servers/{place}", sample.time, figures, output)
         missing = sample.unavailable.get(f"/servers/{place}/models")
         if server.models and missing:
             lines += wrap(f"  not all can be told about the models: {missing}", output.width, "    ")
@@ -53,20 +53,31 @@ def _heading(server: ServerSample, now: float, output: Output) -> list[str]:
     if server.restarts:
         parts.append(f"{server.restarts} restarts")
     lines = [", ".join(parts)]
-    ports = (("HTTP", server.http), ("gRPC", server.grpc), ("metrics", server.metrics))
     where = [f"{server.how} {server.unit or server.container or server.pid}"] if server.how else []
-    lines += wrap(
-        "        " + ", ".join([*where, *(f"{name} {at}" for name, at in ports if at)]), output.width, "        "
-    )
+    lines += wrap("        " + ", ".join([*where, *_ports(server)]), output.width, "        ")
     if server.reason and server.state != "ready":
         lines += wrap(f"        {server.reason}", output.width, "        ")
     return lines
 
 
-def _models(server: ServerSample, here: str, figures: Figures, output: Output) -> list[str]:
+def _ports(server: ServerSample) -> list[str]:
+    """Its endpoints; the address is not said again for the second and third."""
+    found: list[str] = []
+    before = None
+    for name, at in (("HTTP", server.http), ("gRPC", server.grpc), ("metrics", server.metrics)):
+        if at:
+            address, _, port = at.rpartition(":")
+            found.append(f"{name} {at if address != before else ':' + port}")
+            before = address
+    return found
+
+
+def _models(server: ServerSample, here: str, now: float, figures: Figures, output: Output) -> list[str]:
     rows: list[tuple[str, ...]] = [_HEADING]
     remarks: dict[int, list[str]] = {}
     others: dict[str, list[str]] = {}
+    idle: list[str] = []
+    idle_failures: list[str] = []
     resting = [model_name(model) for model in server.models if at_rest(model, server)]
     for place, model in enumerate(server.models):
         name = model_name(model)
@@ -75,21 +86,32 @@ def _models(server: ServerSample, here: str, figures: Figures, output: Output) -
         if model.state != "READY":
             others.setdefault(condition(model), []).append(name)
             continue
+        if _idle(model):
+            idle.append(f"{name} {_since(model, now)}")
+            if failures := _failures(model.failures):
+                idle_failures.append(f"{name} failed since the server's start: {failures}")
+            continue
         rows.append(_window(model, name, f"{here}/models/{place}", figures))
         if any(value is not None for value in model.average.values()):
             rows.append(_average(model))
-        remarks[len(rows) - 1] = _remarks(model)
-    if len(rows) == 1 and not others and not resting:
+        remarks[len(rows) - 1] = _remarks(model, now)
+    if not server.models:
         return wrap(f"        models: {NA}, because {figures.why(f'{here}/models')}", output.width, "        ")
     lines: list[str] = []
     if len(rows) > 1:
         for number, line in enumerate(table(rows, "<>>>>>>>", output.width if output.terminal else None)):
             lines.append(output.paint(line, "bold") if number == 0 else line)
-            for text in remarks.get(number, []):
+            if remarks.get(number):
+                text = "; ".join(remarks[number])
                 lines += [output.paint(part, "dim") for part in wrap(f"  {text}", output.width, "    ")]
+    room = output.width if output.terminal else None
+    if idle:
+        lines.append(output.paint(listed("  no traffic: ", idle, room), "dim"))
+    for text in idle_failures:
+        lines += [output.paint(part, "dim") for part in wrap(f"  {text}", output.width, "    ")]
     if resting:
         start = f"  {len(resting)} more in the repository, not loaded: "
-        lines.append(output.paint(listed(start, resting, output.width if output.terminal else None), "dim"))
+        lines.append(output.paint(listed(start, resting, room), "dim"))
     for text, names in others.items():
         lines += wrap(f"  {', '.join(names)}: {text}", output.width, "    ")
     return lines
@@ -113,7 +135,24 @@ def _average(model: ModelSample) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def _remarks(model: ModelSample) -> list[str]:
+def _idle(model: ModelSample) -> bool:
+    """True where nothing went through it in the window and nothing is in it."""
+    return model.rps == 0 and not model.pending and not model.running and not model.waiting
+
+
+def _since(model: ModelSample, now: float) -> str:
+    if model.last_inference is not None:
+        return f"idle since {_moment(model.last_inference, now)}"
+    return "never used" if model.requests == 0 else "idle"
+
+
+def _moment(moment: float, now: float) -> str:
+    """The time, with its date where that is not the picture's own; the picture's heading names the zone."""
+    today = time.localtime(moment)[:3] == time.localtime(now)[:3]
+    return time.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
+def _remarks(model: ModelSample, now: float) -> list[str]:
     found = []
     if model.window_batches:
         sizes = sorted(model.window_batches.items())
@@ -134,8 +173,8 @@ def _remarks(model: ModelSample) -> list[str]:
     shown = [f"{name} {write(value)}" for value, name, write in inside if value is not None]
     if model.pending:
         shown.insert(0, f"{model.pending} requests waiting")
-    if model.last_inference is not None:
-        shown.append("last inference " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(model.last_inference)))
+    if model.last_inference is not None and not model.rps:
+        shown.append(f"last inference {_moment(model.last_inference, now)}")
     if shown:
         found.append(", ".join(shown))
     return found

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from console.cli import status, watch
 from console.cli.exits import Exit, UsageError
 from console.cli.options import Options
-from console.domain.telemetry.sample import ModelSample
+from console.domain.telemetry.sample import Failures, ModelSample, Sample
 from console.domain.words.cells import width
 from console.remote.errors import FailureKind, RemoteError
 from console.services.link import Event, Phase
@@ -298,7 +299,7 @@ def test_mig_devices_are_told_from_gpus_of_the_same_number(tmp_path: Path, monke
     status.run(["prod"], options(tmp_path), first=False, output=output)
     shown = text(output.out)
     assert [line.split()[0] for line in shown.splitlines() if "H100" in line] == ["0", "1", "1:0", "1:1"]
-    assert "0, 1, 1:0, 1:1: DRAM throughput" in shown
+    assert "figures by NVML; DRAM by NVML GPM of 3,352 GB/s peak" in shown
     assert "POWER of GPU 1:1: n/a, because see its GPU" in shown
     output = kept()
     watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
@@ -327,3 +328,66 @@ def test_models_that_nobody_loaded_share_one_line(tmp_path: Path, monkeypatch: p
     (line,) = [line for line in shown.splitlines() if "other_" in line]
     assert line == "  9 more in the repository, not loaded: other_0, other_1, other_2, 6 more"
     assert "UNKNOWN" not in shown
+
+
+def printed(monkeypatch: pytest.MonkeyPatch, folder: Path, shown: Sample) -> list[str]:
+    install(monkeypatch, [sampled(shown)])
+    output = kept(terminal=True)
+    status.run(["prod"], options(folder), first=False, output=output)
+    return text(output.out).splitlines()
+
+
+def test_the_verdict_and_the_problems_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third, *_ = printed(monkeypatch, tmp_path, troubled())
+    assert first.startswith("prod  2 problems  (ml-h100)  up 12 d 1 h  ")
+    assert second == "!! GPU 3 is lost: the GPU has fallen off the bus"
+    assert third.startswith("!! model broken/1 on triton is UNAVAILABLE")
+    assert printed(monkeypatch, tmp_path, sample())[0].startswith("prod  well  ")
+
+
+def test_a_healthy_droplet_with_four_models_fits_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle: dict[str, object] = {
+        "rps": 0.0,
+        "hit_rate": None,
+        "mean_batch": None,
+        "queue_ms": None,
+        "window_batches": {},
+        "average": {},
+    }
+    models = (
+        model(p95_ms=3.1, failures=Failures()),
+        model(name="other", p95_ms=44.1, failures=Failures()),
+        model(name="quiet", requests=5, **idle),
+        model(name="unused", requests=0, last_inference=None, failures=Failures(), **idle),
+        *(ModelSample(f"other_{number}", "-", "UNKNOWN") for number in range(9)),
+    )
+    ports = {"http": "0.0.0.0:8000", "grpc": "0.0.0.0:8001", "metrics": "0.0.0.0:8002"}
+    lines = printed(monkeypatch, tmp_path, sample(servers=(server(*models, control_mode="explicit", **ports),)))
+    assert len(lines) <= 23, "24 lines with the prompt"
+    assert "        unit triton.service, HTTP 0.0.0.0:8000, gRPC :8001, metrics :8002" in lines
+    quiet, failed = [line for line in lines if "quiet" in line]
+    assert quiet.startswith("  no traffic: quiet/1 idle since ")
+    assert quiet.endswith(", unused/1 never used")
+    assert failed == "  quiet/1 failed since the server's start: 3 BACKEND, 2 REJECTED"
+    assert "n/a" not in "".join(lines)
+    assert "".join(lines).count(time.strftime("%Z", time.localtime(1_796_000_001))) == 1
+
+
+def test_a_model_in_which_requests_wait_is_not_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = printed(monkeypatch, tmp_path, sample(servers=(server(model(rps=0.0, pending=7)),)))
+    assert any("7 requests waiting" in line for line in lines)
+    assert not any("no traffic" in line for line in lines)
+
+
+def test_a_failure_is_a_line_on_stderr_where_stdout_is_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = RemoteError(FailureKind.REFUSED, "prod: port 22 refuses\nconnections", hint="is sshd running?")
+    for terminal, said in ((False, "droplet-console: prod: port 22 refuses connections\n"), (True, "")):
+        install(monkeypatch, [link("prod", Phase.FAILED, error=error)])
+        output = kept(terminal=terminal)
+        status.run(["prod"], options(tmp_path), first=False, output=output)
+        assert text(output.err) == said
+        assert text(output.out).splitlines()[0] == "prod  no figures"
