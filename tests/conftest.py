@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.lab import host
+
+# How fast an example runs says more about what else this machine does than about the code.
+settings.register_profile("droplet-console", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("droplet-console")
 
 pytest_plugins = ["tests.lab.fixtures"]
 

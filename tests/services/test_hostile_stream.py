@@ -118,7 +118,7 @@ def test_lines_are_taken_whatever_stands_in_them(tmp_path: Path, way: str) -> No
     ],
 )
 def test_what_is_no_telemetry_is_told_and_bounded(tmp_path: Path, way: str, why: str) -> None:
-    command = Command(tmp_path, way, "--timeout", "1")
+    command = Command(tmp_path, way, "--timeout", "4")
     status, processor, memory = command.wait(30)
     assert status == 3
     command.check_clean()
