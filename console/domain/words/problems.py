@@ -10,6 +10,8 @@ from console.domain.words.gpus import gpu_number
 from console.domain.words.models import UNLOADED, missing, model_name
 
 _WELL = frozenset({"ready"})
+_SPARE = 80.0
+"""Percent of utilisation below which something else than the GPU may be what is short."""
 _LITTLE_ACTIVITY = 10.0
 """Percent of utilisation."""
 
@@ -26,7 +28,9 @@ def advice(sample: Sample, thresholds: Thresholds) -> list[str]:
     """What the thresholds of the settings say about this picture."""
     found = []
     busy = sample.host.cpu.busy_percent
-    if busy is not None and busy > thresholds.cpu_high_percent:
+    used = [gpu.utilization_percent for gpu in sample.gpus]
+    spare = not used or any(percent is None or percent < _SPARE for percent in used)
+    if busy is not None and busy > thresholds.cpu_high_percent and spare:
         found.append(
             f"CPU {busy:.1f} % is above {thresholds.cpu_high_percent:g} %: preprocessing may hold the GPUs back"
         )

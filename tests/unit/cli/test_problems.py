@@ -43,6 +43,8 @@ def gpu(*, dram: float | None = None, used: int = 0, utilization: float | None =
         (sample(gpu=gpu(dram=29.9), pending=3), "the batch may be too small"),
         (sample(gpu=gpu(dram=80.1)), "the bandwidth is saturated"),
         (sample(busy=70.1), "CPU 70.1 % is above 70 %: preprocessing"),
+        (sample(busy=70.1, gpu=gpu(utilization=79.9)), "preprocessing may hold the GPUs back"),
+        (sample(busy=70.1, gpu=gpu(utilization=None)), "preprocessing may hold the GPUs back"),
         (sample(gpu=gpu(used=79 * GIB, utilization=2.0)), "preallocated pool"),
     ],
 )
@@ -57,6 +59,7 @@ def test_what_crosses_a_threshold_is_said_once(found: Sample, words: str) -> Non
         sample(),
         sample(gpu=gpu(dram=29.9), pending=0),
         sample(gpu=gpu(dram=80.0)),
+        sample(busy=99.0, gpu=gpu(utilization=80.0)),
         sample(gpu=gpu(used=79 * GIB, utilization=60.0)),
         sample(gpu=gpu(used=79 * GIB, utilization=None)),
     ],
