@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 FOUR = ("hit_rate", "rps", "errors", "dram")
 ABREAST_FROM = 160
@@ -52,7 +52,8 @@ def arrange(width: int, height: int, wanted: Mapping[str, int], large: str | Non
     else:
         four, used = _two_by_two(width, top, rest, wanted)
     below = _columns if width >= COLUMNS_FROM else _stack
-    return [status, *four, *below(width, top + used, rest - used, wanted)]
+    places = [status, *four, *below(width, top + used, rest - used, wanted)]
+    return [replace(place, height=min(place.height, height - place.y)) for place in places if place.y < height]
 
 
 def _abreast(width: int, y: int, rest: int, wanted: Mapping[str, int]) -> tuple[list[Place], int]:
@@ -92,7 +93,7 @@ def _stack(width: int, y: int, rest: int, wanted: Mapping[str, int]) -> list[Pla
         left -= more
     places = []
     for panel, height in heights.items():
-        if height and y < y + rest:
+        if height:
             places.append(Place(panel, 0, y, width, height))
             y += height
     return places

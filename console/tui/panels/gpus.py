@@ -40,9 +40,14 @@ class Gpus:
     id = "gpus"
     title = "GPUS"
 
+    def __init__(self) -> None:
+        self.drawn: list[GpuKey | None] = []
+        """What stands on each line under the heading."""
+
     def draw(self, picture: Picture, width: int, height: int, look: Look, *, chosen: bool) -> list[Strip]:
         """See ``Panel``."""
         sample = picture.sample
+        self.drawn = []
         if sample is None or not sample.gpus:
             reason = picture.reason("/gpus") if sample is not None else picture.why("dram_percent")
             return [
@@ -64,8 +69,9 @@ class Gpus:
             entry = _entry(gpus[number])
             under = number == cursor
             lines.append(entry_line(entry, columns, width, look, under_cursor=under, dim=not picture.live))
-            if spread:
-                lines += _holders(gpus[number], width, look)
+            held = _holders(gpus[number], width, look) if spread else []
+            lines += held
+            self.drawn += [GpuKey(gpus[number].uuid)] * (1 + len(held))
         return lines[:height]
 
     def figures(self, picture: Picture) -> Sequence[Told]:

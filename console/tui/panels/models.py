@@ -81,9 +81,14 @@ class Models:
     id = "models"
     title = "MODELS"
 
+    def __init__(self) -> None:
+        self.drawn: list[ModelKey | None] = []
+        """What stands on each line under the heading."""
+
     def draw(self, picture: Picture, width: int, height: int, look: Look, *, chosen: bool) -> list[Strip]:
         """See ``Panel``."""
         sample = picture.sample
+        self.drawn = []
         if sample is None or not sample.servers:
             reason = picture.why("rps")
             return [title_line(look, self.title, width, chosen=chosen, left=[text(look, reason, "dim")])]
@@ -97,10 +102,12 @@ class Models:
             entry = _entry(sample, listed[number])
             under = number == cursor and not single
             lines.append(entry_line(entry, COLUMNS, width, look, under_cursor=under, dim=not picture.live))
+            self.drawn.append(listed[number])
         left_out = len(listed) - len(window)
         if left_out and len(lines) > 2:
             more = f"{left_out + 1} more" if len(window) < len(listed) else ""
             lines[-1] = line([text(look, more, "dim")], width)
+            self.drawn.pop()
         return lines
 
     def figures(self, picture: Picture) -> Sequence[Told]:

@@ -239,6 +239,10 @@ class OverviewScreen(ConsoleScreen):
             if 0 <= column < room:
                 shown = span(self.picture.until, self._chosen.seconds, room)
                 self._choose(replace(self._chosen, moment=shown.moment(column)))
+        elif event.panel == "models" and 0 < event.y <= len(self._overview.models.drawn):
+            self._choose(replace(self._chosen, model=self._overview.models.drawn[event.y - 1]))
+        elif event.panel == "gpus" and 0 < event.y <= len(self._overview.gpus.drawn):
+            self._choose(replace(self._chosen, gpu=self._overview.gpus.drawn[event.y - 1]))
 
     def on_overview_scrolled(self, event: Overview.Scrolled) -> None:
         """The wheel moves a list's cursor, and zooms graphs."""

@@ -32,11 +32,12 @@ def bars(counts: Mapping[int, int], room: int) -> list[Bar]:
     if len(sizes) <= room:
         return [Bar(size, size, counts[size]) for size in sizes]
     factor = 2
-    while True:
+    while factor <= sizes[-1]:
         found = _stretches(counts, sizes, factor)
-        if len(found) <= max(room, 1):
+        if len(found) <= room:
             return found
         factor *= 2
+    return [Bar(sizes[0], sizes[-1], sum(counts[size] for size in sizes))]
 
 
 def _stretches(counts: Mapping[int, int], sizes: Sequence[int], factor: int) -> list[Bar]:

@@ -57,8 +57,10 @@ class Overview(Lines):
     def __init__(self) -> None:
         super().__init__()
         self._status = Status()
+        self.models, self.gpus = Models(), Gpus()
         made: tuple[Panel, ...] = (
-            self._status, HitRate(), Requests(), Errors(), Dram(), Latency(), Models(), Gpus(), Host(), Changes(),
+            self._status, HitRate(), Requests(), Errors(), Dram(), Latency(), self.models, self.gpus, Host(),
+            Changes(),
         )  # fmt: skip
         self.panels: Mapping[str, Panel] = {panel.id: panel for panel in made}
         self.picture: Picture | None = None
