@@ -85,6 +85,7 @@ def curl(port: int, model: Signature) -> str:
 def python(port: int, model: Signature) -> str:
     """A program for Python with tritonclient and numpy."""
     lines = [
+        "# pip install numpy 'tritonclient[http]'",
         "import numpy as np",
         "import tritonclient.http as triton",
         "",
