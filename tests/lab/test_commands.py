@@ -98,7 +98,11 @@ def test_up_keeps_a_droplet_that_ssh_reaches_until_it_is_ended(tmp_path: Path) -
         ssh = ["ssh", "-F", str(config), "-o", "BatchMode=yes", "lab", "id -u"]
         assert subprocess.run(ssh, capture_output=True, timeout=30).stdout == b"0\n"
         again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30)
-        assert (again.returncode, "up already" in again.stderr) == (1, True)
+        assert again.returncode == 0
+        first, *told, last = again.stderr.splitlines()
+        assert first == "lab: a droplet is up already"
+        assert [f"{line}\n" for line in told] == said[said.index(f"{told[0]}\n") : -1]
+        assert last == f"lab: Ctrl-C where it was started ends it, or: kill -INT {up.pid}"
         up.send_signal(signal.SIGINT)
         assert up.wait(30) == 0
     assert not config.exists()

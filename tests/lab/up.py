@@ -34,7 +34,7 @@ def main() -> int:
     """Boot a droplet with a GPU and a Triton under a light load, say how to reach it, and wait for Ctrl-C.
 
     Returns:
-        0 after Ctrl-C or SIGTERM; 1 where the lab cannot run here or a droplet is up already.
+        0 after Ctrl-C or SIGTERM, or where a droplet is up already; 1 where the lab cannot run here.
     """
     reason = host.why_not_ready()
     if reason is not None:
@@ -43,12 +43,14 @@ def main() -> int:
     folder = cache_folder() / "up"
     lock = take_lock(folder / "lock", wait=False)
     if lock is None:
-        say(f"a droplet is up already: ssh -F {ssh_config()} {NAME}")
-        return 1
+        for line in said():
+            say(line)
+        return 0
+    notes().unlink(missing_ok=True)  # of one that was killed
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with Machine("bookworm") as machine, _served(machine), _described(machine):
-            for line in how_to_reach(machine):
+            for line in (*how_to_reach(machine), "Ctrl-C ends it"):
                 say(line)
             while machine.running:
                 signal.sigtimedwait([], 1.0)
@@ -68,6 +70,19 @@ def ssh_config() -> Path:
 def settings() -> Path:
     """Where settings for droplet-console that name it lie."""
     return cache_folder() / "up" / "config.yaml"
+
+
+def notes() -> Path:
+    """Where the words on how to reach it lie, for whoever asks again."""
+    return cache_folder() / "up" / "how_to_reach"
+
+
+def said() -> list[str]:
+    """What to say where one is up already."""
+    try:
+        return ["a droplet is up already", *notes().read_text().splitlines()]
+    except FileNotFoundError:
+        return ["a droplet is being started already: try again in a minute"]
 
 
 @contextmanager
@@ -93,10 +108,12 @@ def _described(machine: Machine) -> Iterator[None]:
     settings().write_text(
         f"droplets:\n  {NAME}:\n    host: {machine.address}\n    user: root\n    identity: {machine.key()}\n"
     )
+    ends = f"Ctrl-C where it was started ends it, or: kill -INT {os.getpid()}"
+    notes().write_text("\n".join([*how_to_reach(machine), ends]) + "\n")
     try:
         yield
     finally:
-        for path in (config, config.with_name(config.name + ".known_hosts"), settings()):
+        for path in (config, config.with_name(config.name + ".known_hosts"), settings(), notes()):
             path.unlink(missing_ok=True)
 
 
@@ -114,7 +131,6 @@ def how_to_reach(machine: Machine) -> list[str]:
         f"its host key: {machine.fingerprints['ssh-ed25519']}",
         f"other logins: {users}; tests/lab/users.py says what each is for",
         f"passwords: {passwords}",
-        "Ctrl-C ends it",
     ]
 
 
