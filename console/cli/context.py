@@ -84,5 +84,5 @@ def explained(error: RemoteError, droplet: Droplet, settings: Settings) -> Remot
         close = difflib.get_close_matches(host, ssh_names.names(Path("~/.ssh/config").expanduser()), n=1)
     if not close:
         return error
-    hint = f"did you mean {close[0]}? {'The settings know' if close[0] in ours else '~/.ssh/config has'} that name."
+    hint = f"Did you mean {close[0]}? {'The settings know' if close[0] in ours else '~/.ssh/config has'} that name."
     return RemoteError(error.kind, str(error), hint=f"{hint}\n{error.hint}" if error.hint else hint)

@@ -8,9 +8,10 @@ from console.cli.exits import Exit, UsageError
 from console.cli.options import Options
 from console.cli.output import Output, standard
 from console.cli.render.table import table
-from console.cli.targets import choose
+from console.cli.targets import choose, shown
 from console.settings import paths
 from console.settings.load import load
+from console.settings.nodes import nearest
 from console.settings.schema import Droplet, Settings
 
 SCHEMA = "droplets/1"
@@ -29,7 +30,9 @@ def run(words: Sequence[str], options: Options, output: Output | None = None) ->
     settings = load(place)
     for word in words:
         if not word.startswith("@") and settings.droplet(word) is None:
-            raise UsageError(f"the settings know no droplet {word!a}")
+            names = [droplet.name for droplet in settings.droplets]
+            known = nearest(word, names) if names else "it names none"
+            raise UsageError(f"no droplet {shown(word)} in {place.path}; {known}")
     droplets = choose(settings, words) if words else settings.droplets
     if options.json:
         documents = [_document(droplet, settings) for droplet in droplets]

@@ -141,7 +141,7 @@ class Collector:
         return self._errors.get(name) or RemoteError(
             FailureKind.TIMED_OUT,
             f"no figures came from {name} within {self._timeout:g} s",
-            hint="wait longer with --timeout S, or follow it with `droplet-console watch`",
+            hint="Wait longer with --timeout S, or follow it with `droplet-console watch`.",
         )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from console.cli.exits import UsageError
+from console.settings import secrets
 from console.settings.nodes import nearest
 from console.settings.schema import Droplet, Settings
 
@@ -31,6 +32,11 @@ def choose(settings: Settings, words: Sequence[str]) -> tuple[Droplet, ...]:
     return tuple(chosen.values())
 
 
+def shown(word: str) -> str:
+    """A word for a message; not one that may hold a password."""
+    return "..." if secrets.hidden(word) else ascii(word)
+
+
 def _selected(settings: Settings, word: str) -> tuple[Droplet, ...]:
     label = word[1:]
     found = tuple(droplet for droplet in settings.droplets if label == droplet.group or label in droplet.tags)
@@ -50,6 +56,10 @@ def _one(settings: Settings, word: str) -> Droplet:
         return known
     address = _ADDRESS.fullmatch(word) if word.isprintable() else None
     if address is None:
+        if secrets.hidden(word):
+            raise UsageError(
+                "a password does not belong on the command line: give user@host:port, and it is asked for"
+            )
         raise UsageError(f"{word!a} is no droplet: give a name from the settings, user@host:port, or local")
     bare_v6 = word.count(":") > 1 and address["v6"] is None
     if bare_v6:

@@ -77,7 +77,9 @@ def _droplets(reader: Reader, node: yaml.Node, path: str) -> tuple[Droplet, ...]
     for name, (key, value) in reader.entries(node, path).items():
         where = nodes.join(path, name)
         if name in COMMANDS:
-            reader.wrong(key, where, f"A droplet cannot be named like a command: `droplet-console {name}` is one")
+            reader.wrong(
+                key, where, f"cannot be named like a command, `droplet-console {name}`: choose another name"
+            )
         elif name == "local":
             reader.wrong(key, where, "local always means this machine; choose another name and set host: local")
         elif not _NAME.fullmatch(name):
@@ -108,13 +110,19 @@ def _servers(reader: Reader, node: yaml.Node, path: str) -> tuple[Server, ...]:
 
 def _thresholds(reader: Reader, node: yaml.Node, path: str) -> Thresholds:
     values = Thresholds(**reader.section(node, path, THRESHOLD_KEYS))
-    if values.dram_low_percent >= values.dram_high_percent:
+    low, high = values.dram_low_percent, values.dram_high_percent
+    if low >= high:
         reader.wrong(
             node,
             nodes.join(path, "dram_low_percent"),
-            f"{values.dram_low_percent:g} must be below dram_high_percent, {values.dram_high_percent:g}",
+            f"{_plain(low)} must be below dram_high_percent, {_plain(high)}",
         )
     return values
+
+
+def _plain(value: float) -> str:
+    """A number as people write it: 30 and 99.95, never 1e+06."""
+    return repr(int(value) if value == int(value) else value)
 
 
 def _sudo(reader: Reader, node: yaml.Node, path: str) -> Sudo | None:

@@ -11,12 +11,13 @@ from typing import Any
 import yaml
 
 from console.settings.errors import Mistake, SettingsError
-from console.settings.secrets import secret_key, secret_value
+from console.settings.secrets import hidden, secret_key, secret_value
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a pyyaml without libyaml still reads, only slower
 _TAG = "tag:yaml.org,2002:"
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _MAX_MERGES = 16
+_MAX_NAMED = 20
 
 Read = Callable[["Reader", yaml.Node, str], Any]
 """Reads one value: the node and its key path in, the value out; None after a mistake or where nothing stands."""
@@ -148,7 +149,7 @@ def texts(pattern: str, wanted: str) -> Read:
 
 def number(low: float, high: float, unit: str = "") -> Read:
     """A number from ``low`` to ``high``."""
-    wanted = f"a number from {low:g} to {high:g}{unit and ' ' + unit}"
+    wanted = f"a number from {low} to {high}{unit and ' ' + unit}"
 
     def read(reader: Reader, node: yaml.Node, path: str) -> float | None:
         value = reader.scalar(node, path, wanted)
@@ -206,12 +207,15 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """Which of ``words`` was probably meant, as a piece of a sentence."""
     known = sorted(words)
     close = difflib.get_close_matches(word.lower().replace("-", "_"), known, n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else f"possible are {', '.join(known)}"
+    if close:
+        return f"did you mean {close[0]}?"
+    more = f" and {len(known) - _MAX_NAMED} more" if len(known) > _MAX_NAMED else ""
+    return f"possible are {', '.join(known[:_MAX_NAMED])}{more}"
 
 
 def join(path: str, key: str) -> str:
     """The path of a key within a section, safe to print."""
-    word = key if key.isprintable() else ascii(key)
+    word = "..." if hidden(key) else key if key.isprintable() else ascii(key)
     return f"{path}.{word}" if path else word
 
 
@@ -228,6 +232,8 @@ def describe(node: yaml.Node) -> str:
 
 
 def quoted(value: str) -> str:
-    """A value for a message: short, and safe to print."""
+    """A value for a message: short, and safe to print; not one that may hold a password."""
+    if hidden(value):
+        return "this (not repeated here: it may hold a password)"
     shown = value if len(value) <= 60 else value[:59] + "…"
     return repr(shown)

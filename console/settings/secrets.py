@@ -26,6 +26,7 @@ _VALUES = (
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY"), "a private key", "name the key's file under identity"),
     (re.compile(r"\b(nvapi-|gh[pousr]_|github_pat_|glpat-|xox[abp]-|AKIA)[0-9a-zA-Z_-]{8}"), "a token", _ELSEWHERE),
     (re.compile(r"\b[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s@]+@"), "a password in an address", _SSH),
+    (re.compile(r"(^|,)[^@,\s/]*:[^@\s,]*@"), "a password in an address", _SSH),
 )
 
 
@@ -38,3 +39,8 @@ def secret_key(key: str) -> str | None:
 def secret_value(value: str) -> tuple[str, str] | None:
     """What kind of secret a value looks like and where it belongs; None for any other value."""
     return next(((kind, place) for pattern, kind, place in _VALUES if pattern.search(value)), None)
+
+
+def hidden(value: str) -> bool:
+    """True where a value is not to be repeated in a message: what stands between ":" and "@" may be a password."""
+    return ":" in value.rpartition("@")[0] or secret_value(value) is not None

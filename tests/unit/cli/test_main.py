@@ -88,7 +88,7 @@ def test_without_settings_the_inventory_is_empty_and_says_so(
         (["--yes", "watch", "x"], "--yes has no meaning here: `watch` asks for no confirmation"),
         (["--server", "a", "droplets"], "--server has no meaning here: `droplets` asks no Triton server"),
         (["--timeout", "5", "droplets"], "--timeout has no meaning here: `droplets` waits for no droplet"),
-        (["droplets", "nobody", "--config", "/dev/null"], "the settings know no droplet 'nobody'"),
+        (["droplets", "nobody", "--config", "/dev/null"], "no droplet 'nobody' in /dev/null; it names none"),
         (["status", "a b", "--config", "/dev/null"], "'a b' is no droplet"),
         (["status", "x:99999", "--config", "/dev/null"], "99999 is no port"),
         (["status", "@all", "--config", "/dev/null"], "the settings know no groups"),
@@ -165,3 +165,21 @@ def test_a_commands_usage_begins_with_the_program_and_the_command(capsys: pytest
     assert capsys.readouterr().out.startswith("usage: droplet-console status [-h]")
     assert main.main(["watch", "x", "--interval", "0"]) == Exit.USAGE
     assert "\ndroplet-console watch: error: argument --interval" in capsys.readouterr().err
+
+
+def test_a_slip_in_the_inventory_is_met_with_the_file_and_the_nearest_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = settings_file(tmp_path, INVENTORY)
+    assert main.main(["droplets", "spaer", "--config", file]) == Exit.USAGE
+    assert capsys.readouterr().err == f"droplet-console: no droplet 'spaer' in {file}; did you mean spare?\n"
+    assert main.main(["droplets", "x", "--config", file]) == Exit.USAGE
+    assert capsys.readouterr().err.endswith("; possible are prod, spare\n")
+
+
+@pytest.mark.parametrize("words", [["status", "root:p/w@h"], ["droplets", "root:p/w@h"], ["root:p/w@h:22"]])
+def test_a_password_on_the_command_line_is_not_repeated(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main([*words, "--config", "/dev/null"]) == Exit.USAGE
+    assert "p/w" not in capsys.readouterr().err

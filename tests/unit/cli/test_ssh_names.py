@@ -22,4 +22,4 @@ def test_a_slip_is_met_with_a_host_of_ssh_config(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HOME", str(tmp_path))
     error = RemoteError(FailureKind.NAME_NOT_RESOLVED, "The name bastoin is not known.")
     found = context.explained(error, Droplet("root@bastoin", host="bastoin", user="root"), Settings())
-    assert found.hint == "did you mean bastion? ~/.ssh/config has that name."
+    assert found.hint == "Did you mean bastion? ~/.ssh/config has that name."

@@ -201,7 +201,7 @@ def test_a_slip_in_a_name_is_met_with_the_nearest_name(tmp_path: Path, monkeypat
     install(monkeypatch, [link("prdo", Phase.FAILED, error=error)])
     output = kept()
     assert status.run(["prdo"], options(tmp_path), first=False, output=output) is Exit.NO_CONNECTION
-    assert "did you mean prod? The settings know that name." in text(output.out)
+    assert "Did you mean prod? The settings know that name." in text(output.out)
 
 
 def test_the_picture_fits_80_columns_and_explains_every_na(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,7 @@ def test_secrets_are_refused_with_the_place_where_they_belong_and_never_repeated
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_droplet_cannot_be_named_like_a_command(name: str) -> None:
     (found,) = mistakes(f"droplets:\n  {name}: {{}}\n")
-    assert found.startswith(f"config.yaml:2:3: droplets.{name}: A droplet cannot be named like a command")
+    assert found.startswith(f"config.yaml:2:3: droplets.{name}: cannot be named like a command, ")
 
 
 @pytest.mark.parametrize("name", ["local", "a b", "-x", "@all", "root@host", "x" * 64, '"\\e[31m"', '""'])
@@ -229,3 +229,33 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     file.write_bytes(b"#" * (MAX_BYTES + 1))
     with pytest.raises(SettingsError, match="not a settings file"):
         load(Place(file, None))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('droplets: {a: {host: "root:hunter2@1.2.3.4"}}', "looks like a password in an address"),
+        ('droplets: {a: {jump: "b@x,root:hunter2@1.2.3.4"}}', "looks like a password in an address"),
+        ('droplets: {a: {host: "/root:hunter2@1.2.3.4"}}', "not repeated here: it may hold a password"),
+        ('droplets: {a: {sudo: "x y:hunter2@z"}}', "it may hold a password) is not possible"),
+        ('droplets: {"root:hunter2@1.2.3.4": {}}', "droplets....: a name is 1 to 63 letters"),
+        ('interval: "root:hunter2@1.2.3.4"', "looks like a password"),
+    ],
+)
+def test_a_password_in_an_address_is_told_and_never_repeated(text: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(text, "config.yaml")
+    assert said in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_ports_of_jump_hosts_are_no_passwords() -> None:
+    (droplet,) = parse("droplets: {a: {jump: 'me@bastion:2222,you@inner:22'}}", "config.yaml").droplets
+    assert droplet.jump == "me@bastion:2222,you@inner:22"
+
+
+def test_bounds_are_written_as_people_write_them() -> None:
+    with pytest.raises(SettingsError, match=r"a number from 0 to 1000000, not '-1'"):
+        parse("droplets: {a: {price_per_hour: -1}}", "config.yaml")
+    with pytest.raises(SettingsError, match=r"99\.99999999 must be below dram_high_percent, 80"):
+        parse("thresholds: {dram_low_percent: 99.99999999}", "config.yaml")
