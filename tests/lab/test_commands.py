@@ -107,3 +107,14 @@ def test_up_keeps_a_droplet_that_ssh_reaches_until_it_is_ended(tmp_path: Path) -
         assert up.wait(30) == 0
     assert not config.exists()
     assert list((cache / "runs").iterdir()) == []
+
+
+def test_the_background_load_ends_with_whoever_started_it() -> None:
+    command = [sys.executable, "-m", "tests.lab.triton.background", "--address", "127.0.0.1", "--port", "9"]
+    command += ["--seconds", "60", "--until-input-ends", "echo"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as load:
+        assert load.stdin is not None
+        time.sleep(1)
+        assert load.poll() is None
+        load.stdin.close()
+        assert load.wait(10) == 0

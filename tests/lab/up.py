@@ -47,7 +47,8 @@ def main() -> int:
             say(line)
         return 0
     notes().unlink(missing_ok=True)  # of one that was killed
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     try:
         with Machine("bookworm") as machine, _served(machine), _described(machine):
             for line in (*how_to_reach(machine), "Ctrl-C ends it"):
@@ -91,8 +92,8 @@ def _served(machine: Machine) -> Iterator[None]:
     nvml.install(machine, nvml_machines.ONE_H100)
     install_triton(machine, Options(load=MODELS, summaries=True)).start()
     command = [sys.executable, "-m", "tests.lab.triton.background", "--address", machine.address]
-    command += ["--seconds", str(LOAD_SECONDS), *LOADED]
-    load = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    command += ["--seconds", str(LOAD_SECONDS), "--until-input-ends", *LOADED]
+    load = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         yield
     finally:

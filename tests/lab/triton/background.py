@@ -63,6 +63,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--peak", type=float, default=60, help="the same in a peak (%(default)s)")
     parser.add_argument("--calm-seconds", type=float, default=40)
     parser.add_argument("--peak-seconds", type=float, default=20)
+    parser.add_argument("--until-input-ends", action="store_true", help="end when standard input does")
     return parser.parse_args(arguments)
 
 
@@ -72,6 +73,9 @@ async def main(options: argparse.Namespace) -> None:
     work = asyncio.ensure_future(run(options.address, options.port, options.models, phases, options.seconds))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, work.cancel)
+    if options.until_input_ends:
+        # Whoever started it may be killed; a later droplet with the same address must not get this load.
+        asyncio.get_running_loop().add_reader(sys.stdin, work.cancel)
     try:
         await work
     except asyncio.CancelledError:
