@@ -75,7 +75,12 @@ def _run_status(arguments: argparse.Namespace, given: options.Options, _: Front 
 
 def _describe_watch(parser: argparse.ArgumentParser) -> None:
     _describe_targets(parser)
-    parser.add_argument("--interval", type=options.seconds, metavar="S", help="seconds between samples")
+    parser.add_argument(
+        "--interval",
+        type=options.seconds,
+        metavar="S",
+        help="seconds between samples; default: as the settings say, otherwise 1",
+    )
     parser.add_argument("--count", type=_count, metavar="N", help="end after so many samples of each droplet")
 
 
@@ -140,7 +145,7 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="store_true", help="print the version")
-    options.add(parser, frozenset(options.Options.__slots__))
+    options.add(parser, _SCREENS.union(*(_honoured(command) for command in COMMANDS.values())))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog=PROGRAM)
     for name, command in COMMANDS.items():
         own = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)

@@ -60,7 +60,7 @@ def seconds(text: str) -> float:
     if not 0 < value <= 86400:
         from argparse import ArgumentTypeError
 
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0, up to 86400")
     return value
 
 
@@ -82,7 +82,8 @@ def add(parser: argparse.ArgumentParser, honoured: frozenset[str]) -> None:
     flag("--read-only", "refuse whatever would change a droplet", action="store_true")
     flag("--dry-run", "show what would be done, and do nothing", action="store_true")
     flag("--yes", "do not ask for confirmation", action="store_true")
-    flag("--timeout", "how long to wait for a droplet, in seconds", metavar="S", type=seconds)
+    patience = "seconds to wait for a droplet; default: 30 for status, no end for watch"
+    flag("--timeout", patience, metavar="S", type=seconds)
     flag("--server", "the Triton server, where a droplet runs several", metavar="NAME")
 
 

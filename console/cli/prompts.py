@@ -63,8 +63,9 @@ class TerminalPrompter:
         ]
         if question.other_types:
             lines.append(f"Keys of other types are known for it ({', '.join(question.other_types)}): be careful.")
-        lines.append("Compare it with what the droplet's own console shows.")
-        lines.append("Trust it? (yes/once/no/fingerprint) ")
+        lines.append("Compare it with what the droplet's own console shows for")
+        lines.append(f"  ssh-keygen -lf /etc/ssh/ssh_host_{_file_word(question.key_type)}_key.pub")
+        lines.append("Trust it? (yes/no/fingerprint, or once: until this program ends) ")
 
         def ask() -> HostKeyAnswer:
             words = "\n".join(lines)
@@ -74,7 +75,7 @@ class TerminalPrompter:
                     return HostKeyAnswer.ALWAYS
                 if word.lower() in _TRUST:
                     return _TRUST[word.lower()]
-                words = "Type yes (for good), once, no, or the fingerprint: "
+                words = "Type yes (for good), once (until this program ends), no, or the fingerprint: "
             return HostKeyAnswer.REFUSE
 
         return self._alone(ask)
@@ -160,6 +161,11 @@ def terminal_prompter() -> TerminalPrompter | NoPrompter:
         return TerminalPrompter()
     except OSError:
         return NoPrompter()
+
+
+def _file_word(key_type: str) -> str:
+    """How sshd's own key file is called: "ssh-ed25519" is ed25519, "ecdsa-sha2-nistp256" ecdsa."""
+    return next((word for word in ("ed25519", "ecdsa", "rsa") if word in key_type), "*")
 
 
 def _again(again: bool) -> str:

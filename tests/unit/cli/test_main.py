@@ -183,3 +183,14 @@ def test_a_password_on_the_command_line_is_not_repeated(
 ) -> None:
     assert main.main([*words, "--config", "/dev/null"]) == Exit.USAGE
     assert "p/w" not in capsys.readouterr().err
+
+
+def test_help_shows_defaults_and_no_flag_that_nothing_honours(capsys: pytest.CaptureFixture[str]) -> None:
+    main.main(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "default: 30 for status, no end for watch" in shown
+    assert "--read-only" in shown
+    assert "--dry-run" not in shown
+    assert "--yes" not in shown
+    main.main(["watch", "--help"])
+    assert "default: as the settings say, otherwise 1" in " ".join(capsys.readouterr().out.split())

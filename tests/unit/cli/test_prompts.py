@@ -71,11 +71,12 @@ def ask(question: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
 def test_a_host_key_is_trusted_only_by_a_clear_word(person: Person, typed: bytes, answer: HostKeyAnswer) -> None:
     prompter = TerminalPrompter(person.path)
     thread, answers = ask(lambda: prompter.host_key(QUESTION))
-    person.read_until(b"(yes/once/no/fingerprint) ")
+    person.read_until(b"until this program ends) ")
     person.type(typed)
     thread.join(10)
     assert answers == [answer]
-    for words in (b"gpu-1:2222", b"ED25519", b"SHA256:abc", b"ssh-rsa"):
+    command = b"  ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+    for words in (b"gpu-1:2222", b"ED25519", b"SHA256:abc", b"ssh-rsa", command):
         assert words in person.seen
     assert all(len(line.rstrip(b"\r")) <= 80 for line in person.seen.split(b"\n"))
 
@@ -84,7 +85,7 @@ def test_an_unclear_word_is_asked_about_again(person: Person) -> None:
     prompter = TerminalPrompter(person.path)
     thread, answers = ask(lambda: prompter.host_key(QUESTION))
     for typed in (b"y\n", b"SHA256:abd\n"):
-        person.read_until(b"fingerprint)" if typed == b"y\n" else b"or the fingerprint: ")
+        person.read_until(b"program ends) " if typed == b"y\n" else b"or the fingerprint: ")
         person.type(typed)
     person.read_until(b"or the fingerprint: ")
     person.type(b"no\n")
@@ -142,7 +143,7 @@ def test_one_question_at_a_time_and_the_persons_time_is_counted(person: Person) 
     now = [100.0]
     prompter = TerminalPrompter(person.path, clock=lambda: now[0])
     first, _ = ask(lambda: prompter.host_key(QUESTION))
-    person.read_until(b"(yes/once/no/fingerprint) ")
+    person.read_until(b"until this program ends) ")
     second, _ = ask(lambda: prompter.passphrase("/other", again=False))
     now[0] += 30
     assert prompter.waited() == 30
@@ -176,7 +177,7 @@ def test_a_terminal_in_raw_mode_still_ends_a_line(person: Person) -> None:
     tty.setraw(person.fd)
     prompter = TerminalPrompter(person.path)
     thread, answers = ask(lambda: prompter.host_key(QUESTION))
-    person.read_until(b"(yes/once/no/fingerprint) ")
+    person.read_until(b"until this program ends) ")
     person.type(b"once\r\n")
     thread.join(10)
     assert answers == [HostKeyAnswer.ONCE]
