@@ -126,6 +126,16 @@ class ConsoleApp(App[int]):
         for name in names:
             self._bridge.retry(name)
 
+    def _fatal_error(self) -> None:
+        """Textual's, without the variables' values: what was typed into a dialogue must not be printed."""
+        from rich.segment import Segments
+        from rich.traceback import Traceback
+
+        self.bell()
+        traceback = Traceback(show_locals=False, width=None)
+        self._exit_renderables.append(Segments(self.console.render(traceback, self.console.options)))
+        self._close_messages_no_wait()
+
     def _begin(self) -> None:
         self._bridge.start()
         self.set_interval(DRAIN_S, self._drain)

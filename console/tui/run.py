@@ -67,6 +67,9 @@ def run(
     def begin() -> Watching:
         from console.tui.prompter import ScreenPrompter
 
+        sys.setswitchinterval(
+            0.001
+        )  # keys wait for the threads that watch; by default up to 5 ms at each hand-over
         gc.freeze()  # what the start made stays; no need to look through it again and again
         prompters.append(ScreenPrompter(app))
         return open_watch(prompters[0]) if open_watch is not None else _watch(droplets, prompters[0])

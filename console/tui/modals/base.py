@@ -34,6 +34,7 @@ class Modal(ModalScreen[Answer]):
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
+        self._answered = False
 
     def inside(self) -> ComposeResult:
         """What stands under the title."""
@@ -48,4 +49,10 @@ class Modal(ModalScreen[Answer]):
 
     def action_give_up(self) -> None:
         """Escape: no answer."""
-        self.dismiss(None)
+        self.answer(None)
+
+    def answer(self, given: Answer | None) -> None:
+        """Close with an answer. Keys that were typed ahead come twice; only the first counts."""
+        if not self._answered and self.is_current:
+            self._answered = True
+            self.dismiss(given)

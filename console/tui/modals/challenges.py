@@ -33,7 +33,7 @@ class ChallengesModal(Modal[list[str]]):
         if self._fields:
             self._fields[0].focus()
         else:
-            self.dismiss([])
+            self.answer([])
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter."""
@@ -45,4 +45,4 @@ class ChallengesModal(Modal[list[str]]):
         answers = [field.value for field in self._fields]
         for field in self._fields:
             field.value = ""
-        self.dismiss(answers)
+        self.answer(answers)

@@ -88,7 +88,7 @@ class ForwardedModal(Modal[str]):
 
     def action_stop(self) -> None:
         """Give the ports back."""
-        self.dismiss(STOP)
+        self.answer(STOP)
 
     def _copy(self, write: Callable[[int, Signature], str]) -> None:
         port = self._forwards.local.get("http")

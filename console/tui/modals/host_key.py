@@ -44,4 +44,4 @@ class HostKeyModal(Modal[HostKeyAnswer]):
 
     def action_answer(self, answer: str) -> None:
         """The keys."""
-        self.dismiss(HostKeyAnswer(answer))
+        self.answer(HostKeyAnswer(answer))

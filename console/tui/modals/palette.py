@@ -75,7 +75,7 @@ class Palette(Modal[str]):
         self._table.show([_row(action) for action in found])
 
     def _choose(self) -> None:
-        self.dismiss(self._table.cursor)
+        self.answer(self._table.cursor)
 
 
 def _row(action: Action) -> Row:

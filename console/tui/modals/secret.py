@@ -42,4 +42,4 @@ class SecretModal(Modal[str]):
         event.stop()
         typed = event.value
         event.input.value = ""
-        self.dismiss(typed or None)
+        self.answer(typed or None)

@@ -112,6 +112,7 @@ class HelpScreen(ModalScreen[None]):
     def __init__(self, mode: str, read_only: bool) -> None:
         super().__init__()
         self._keys = Keys(mode, read_only)
+        self._left = False
 
     def compose(self) -> ComposeResult:
         """See Textual."""
@@ -123,4 +124,6 @@ class HelpScreen(ModalScreen[None]):
 
     def action_close(self) -> None:
         """Back to the screen."""
-        self.dismiss(None)
+        if self.is_current and not self._left:  # a key that was typed ahead comes twice
+            self._left = True
+            self.dismiss(None)

@@ -57,6 +57,7 @@ class PromptLine(Horizontal):
         self._sign = sign
         self._changed = changed
         self._done = done
+        self._ended = False
         self._before: Widget | None = None
         self._input = Input(value, select_on_focus=False)
         self._input.cursor_blink = False
@@ -84,16 +85,16 @@ class PromptLine(Horizontal):
         event.stop()
         self._changed(event.value)
 
-    async def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter."""
         event.stop()
-        await self._end(event.value)
+        self._end(event.value)
 
-    async def on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
         """Escape gives up, tab takes the best suggestion."""
         if event.key == "escape":
             event.stop()
-            await self._end(None)
+            self._end(None)
         elif event.key == "tab":
             event.stop()
             event.prevent_default()
@@ -101,8 +102,19 @@ class PromptLine(Horizontal):
                 self._input.value = self._beside.texts[0]
                 self._input.cursor_position = len(self._input.value)
 
-    async def _end(self, value: str | None) -> None:
+    def on_descendant_blur(self) -> None:
+        """Something else was clicked: that gives up too. (A terminal that loses the focus only pauses.)"""
+        self.call_after_refresh(self._check_focus)
+
+    def _check_focus(self) -> None:
+        if self.screen.focused not in (None, self._input):
+            self._end(None)
+
+    def _end(self, value: str | None) -> None:
+        if self._ended:
+            return
+        self._ended = True
         if self._before is not None:
             self.screen.set_focus(self._before)
-        await self.remove()
+        self.remove()  # not waited for: this runs in what is removed
         self._done(value)
