@@ -1,4 +1,4 @@
-"""Textual's own attributes are private by a leading underscore alone: one of ours of that name breaks it silently."""
+"""Textual's own attributes are private by an underscore alone: one of ours of that name breaks it silently."""
 
 from __future__ import annotations
 

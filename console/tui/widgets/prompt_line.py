@@ -103,7 +103,7 @@ class PromptLine(Horizontal):
                 self._input.cursor_position = len(self._input.value)
 
     def on_descendant_blur(self) -> None:
-        """Something else was clicked: that gives up too. (A terminal that loses the focus only pauses.)"""
+        """Something else was clicked: that gives up too. A terminal that loses the focus only pauses."""
         self.call_after_refresh(self._check_focus)
 
     def _check_focus(self) -> None:
