@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.terminal_theme import TerminalTheme
+from textual.events import Key
 from textual.pilot import Pilot
 
 from console.demo.start import DemoDroplet, start_demo
@@ -34,6 +35,7 @@ SMALL, USUAL, LARGE = (80, 24), (120, 40), (200, 50)
 PEAK_S, HOT_S, AFTER_S = 54.0, 85.0, 109.5
 """Seconds after the demo's start: requests share executions; the GPU is too hot; Triton is back, a model is not."""
 _SETTLES_S = 0.6
+_SIGNS = {"plus": "+", "question_mark": "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Camera:
 
     Attributes:
         folder: Where they go.
-        pilot: Presses keys.
+        pilot: Changes the terminal's size.
     """
 
     folder: Path
@@ -50,15 +52,18 @@ class Camera:
     pilot: Pilot[int]
 
     async def press(self, *keys: str) -> None:
-        """Press keys one after the other."""
+        """Press keys one after the other, as a terminal sends them."""
+        # Not the pilot's: it waits for an answer of every widget, also of those that a key has just removed.
         for key in keys:
-            await self.pilot.press(key)
-        await self.pilot.pause(_SETTLES_S)
+            sign = _SIGNS.get(key, key if len(key) == 1 else None)
+            self.app.post_message(Key(key, sign))
+            await asyncio.sleep(_SETTLES_S / 3)
+        await asyncio.sleep(_SETTLES_S)
 
     async def take(self, name: str, size: tuple[int, int] = USUAL) -> None:
         """Write the picture of what is shown, at that size of the terminal."""
         await self.pilot.resize_terminal(*size)
-        await self.pilot.pause(_SETTLES_S)
+        await asyncio.sleep(_SETTLES_S)
         app = self.app
         shown = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
         title = f"droplet-console demo ({size[0]}×{size[1]})"
@@ -103,7 +108,7 @@ async def photograph(demo: DemoDroplet, folder: Path, started: float) -> None:
         async with app.run_test(size=USUAL) as pilot:
             camera = Camera(folder, app, pilot)
             for second, act in ((PEAK_S, _at_the_peak), (HOT_S, _in_trouble), (AFTER_S, _afterwards)):
-                await pilot.pause(max(started + second - time.monotonic(), 0.1))
+                await asyncio.sleep(max(started + second - time.monotonic(), 0.1))
                 await act(camera)
     finally:
         bridge.close()
