@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from console.domain.words.cells import plain_ascii
+from console.domain.words.cells import plain_ascii, wrap
 
 _SGR = {
     "bold": "1",
@@ -69,8 +69,11 @@ class Output:
         self.out.flush()
 
     def tell(self, text: str) -> None:
-        """One line to standard error."""
+        """One line to standard error; on a terminal wrapped at spaces, as what is on standard output."""
         text = _UNSAFE.sub("\ufffd", text)
+        if self.err.isatty():
+            columns = max(shutil.get_terminal_size((80, 24)).columns, 40)
+            text = "\n".join(line for part in text.split("\n") for line in wrap_words(part, columns, "    "))
         safe = text if (self.err.encoding or "").lower().replace("-", "") == "utf8" else plain_ascii(text)
         self.err.write(safe + "\n")
         self.err.flush()
@@ -79,6 +82,11 @@ class Output:
         """``text`` in colour or weight, where the output takes it."""
         codes = ";".join(_SGR[style] for style in styles if style)
         return f"\x1b[{codes}m{text}\x1b[0m" if self.colour and codes and text else text
+
+
+def wrap_words(text: str, cells: int, indent: str = "") -> list[str]:
+    """One line of a message as lines; a command to copy, which stands indented, stays whole."""
+    return [text] if text.startswith("  ") else wrap(text, cells, indent)
 
 
 def standard() -> Output:

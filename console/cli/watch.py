@@ -144,7 +144,7 @@ class Watcher:
         moment = time.strftime("%H:%M:%S", time.localtime(link.since))
         named = link.words.startswith((f"{name}: ", f"{name} "))
         self._output.tell(f"{moment} {link.words if named else f'{name}: {link.words}'}")
-        if link.error is not None:
+        if link.error is not None and link.error.kind is not FailureKind.LIMITED:  # when, it said already
             self._hint(name, link.error)
 
     def _check_silence(self, timeout: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from console.cli.output import Output
+from console.cli.output import Output, wrap_words
 from console.cli.render.gpus import gpu_lines
 from console.cli.render.servers import server_lines
 from console.domain.telemetry.sample import HostSample, Sample
@@ -48,7 +48,7 @@ def failure(droplet: Droplet, error: Exception, output: Output) -> list[str]:
     lines += [output.paint(line, "red") for line in wrap(f"!! {error}", output.width, "   ")]
     hint = error.hint if isinstance(error, RemoteError) else None
     for part in (hint or "").splitlines():
-        lines += ["   " + line for line in wrap(part, output.width - 3)]
+        lines += ["   " + line for line in wrap_words(part, output.width - 3)]
     return lines
 
 

@@ -82,3 +82,15 @@ def test_a_terminal_gets_colour_unless_it_says_no(tmp_path: Path) -> None:
         assert process.wait(30) == 0
         assert (b"\x1b[" in shown) is coloured
         assert b"echo/1" in shown
+
+
+def test_what_is_said_on_a_terminal_breaks_at_spaces() -> None:
+    ours, theirs = pty.openpty()
+    say = "import sys; from console.cli.output import standard; standard().tell('word ' * 30 + 'end')"
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "80"}
+    process = subprocess.Popen([sys.executable, "-c", say], cwd=ROOT, stderr=theirs, env=environment)
+    assert process.wait(30) == 0
+    os.close(theirs)
+    lines = os.read(ours, 4096).decode().splitlines()
+    os.close(ours)
+    assert lines == ["word " * 15 + "word", "    " + "word " * 14 + "end"]

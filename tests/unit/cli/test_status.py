@@ -391,3 +391,14 @@ def test_a_failure_is_a_line_on_stderr_where_stdout_is_no_terminal(
         status.run(["prod"], options(tmp_path), first=False, output=output)
         assert text(output.err) == said
         assert text(output.out).splitlines()[0] == "prod  no figures"
+
+
+def test_a_command_to_copy_stays_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = f"  ssh-keygen -f /root/.ssh/known_hosts -R {'name' * 20}"
+    error = RemoteError(FailureKind.HOST_KEY_CHANGED, "prod: changed", hint=f"{'word ' * 20}\n{command}")
+    install(monkeypatch, [link("prod", Phase.FAILED, error=error)])
+    output = kept(terminal=True)
+    status.run(["prod"], options(tmp_path), first=False, output=output)
+    lines = text(output.out).splitlines()
+    assert lines[-1] == "   " + command
+    assert max(width(line) for line in lines[:-1]) <= 80

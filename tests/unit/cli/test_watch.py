@@ -255,3 +255,12 @@ def test_a_time_out_ends_with_the_last_known_error(tmp_path: Path, monkeypatch: 
     said = text(output.err)
     assert said.endswith("droplet-console: nothing came from prod for 0.05 s: prod refuses the connection.\n")
     assert said.count("Is its sshd up?") == 1
+
+
+def test_when_the_next_turn_is_is_not_said_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = RemoteError(FailureKind.LIMITED, "prod: 4 logins in 30 s", hint="The next one is due in 14 s.")
+    install(monkeypatch, [link("prod", Phase.WAITING, "prod: 4 logins; trying again in 15 s", limited), *ticks(1)])
+    output = kept()
+    watch.run(["prod"], options(tmp_path), interval=None, count=1, output=output)
+    assert "trying again in 15 s" in text(output.err)
+    assert "due in" not in text(output.err)
