@@ -75,6 +75,11 @@ class Look:
     def __getitem__(self, role: str) -> Style:
         return self.styles[role]
 
+    @property
+    def ground(self) -> Style:
+        """What lies under everything: a palette is not readable on just any terminal's own."""
+        return _ground(self.name)
+
     def named(self, colour: str | None) -> Style:
         """The style of a droplet's own colour, as the settings name it; plain for None."""
         return self.styles["strong"] if colour is None else _own(self.name, colour)
@@ -116,6 +121,11 @@ _GROUND = {"dark": "#12161c", "light": "#f7f8fa", "ansi": "ansi_default"}
 def look(name: str, symbols: Symbols = UNICODE) -> Look:
     """A palette by its name, one of ``NAMES``."""
     return Look(name, {role: Style.parse(_PALETTES[name][role]) for role in ROLES}, symbols)
+
+
+@cache
+def _ground(palette: str) -> Style:
+    return Style.null() if palette == "ansi" else Style(bgcolor=_GROUND[palette])
 
 
 @cache

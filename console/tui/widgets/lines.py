@@ -83,6 +83,8 @@ class Lines(Widget):
             self._lines, self._drawn_for = self._complete(self.draw(width, height), width, height), (width, height)
         return self._lines[y] if y < len(self._lines) else Strip.blank(self.size.width)
 
-    @staticmethod
-    def _complete(lines: list[Strip], width: int, height: int) -> list[Strip]:
-        return [*lines[:height], *(Strip.blank(width) for _ in range(height - len(lines)))]
+    def _complete(self, lines: list[Strip], width: int, height: int) -> list[Strip]:
+        """All lines, with the palette's ground under them: Textual puts none under lines drawn like this."""
+        found = [*lines[:height], *(Strip.blank(width) for _ in range(height - len(lines)))]
+        ground = self.look.ground
+        return [strip.apply_style(ground) for strip in found] if ground else found
