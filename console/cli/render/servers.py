@@ -110,7 +110,7 @@ def _models(server: ServerSample, here: str, now: float, figures: Figures, outpu
     for text in idle_failures:
         lines += [output.paint(part, "dim") for part in wrap(f"  {text}", output.width, "    ")]
     if resting:
-        start = f"  {len(resting)} more in the repository, not loaded: "
+        start = f"  {len(resting)} in the repository, not loaded: "
         lines.append(output.paint(listed(start, resting, room), "dim"))
     for text, names in others.items():
         lines += wrap(f"  {', '.join(names)}: {text}", output.width, "    ")

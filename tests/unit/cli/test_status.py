@@ -326,7 +326,7 @@ def test_models_that_nobody_loaded_share_one_line(tmp_path: Path, monkeypatch: p
     shown = text(output.out)
     assert ", 1 model ready" in shown
     (line,) = [line for line in shown.splitlines() if "other_" in line]
-    assert line == "  9 more in the repository, not loaded: other_0, other_1, other_2, 6 more"
+    assert line == "  9 in the repository, not loaded: other_0, other_1, other_2, other_3, 5 more"
     assert "UNKNOWN" not in shown
 
 
