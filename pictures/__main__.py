@@ -131,9 +131,9 @@ async def _at_the_peak(camera: Camera) -> None:
 
 async def _in_trouble(camera: Camera) -> None:
     await camera.take("overview-hot")
-    await camera.press("m")
+    await camera.press("left", "m")
     await camera.take("panel-large")
-    await camera.press("m")
+    await camera.press("m", "right")
 
 
 async def _afterwards(camera: Camera) -> None:
