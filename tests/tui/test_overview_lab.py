@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -236,6 +238,24 @@ def test_a_lost_gpu_stands_on_top_and_may_come_back(machine: Machine, shown: Sho
     nvml.set_scenario(machine, gpus.EIGHT_H100)
     shown.until(lambda lines: "GPU 3 is back" in "\n".join(lines), HEALED_S)
     assert "GPU 3 is lost" not in "\n".join(shown.look()[1:4])
+
+
+def test_tritons_ports_come_over_the_same_connection_with_a_call_that_works(
+    shown: Shown, triton: TritonUnit
+) -> None:
+    while shown.ask(lambda: shown.overview.picture.subject if shown.overview.picture else "") != "echo/1":
+        shown.press("down")
+    before = triton.api.statistics("echo")[0]["inference_stats"]["success"]["count"]
+    shown.press("w")
+    shown.until(lambda lines: "calling echo with zeros" in "\n".join(lines), 15)
+    shown.press("c")
+    command = shown.ask(lambda: shown.app.clipboard)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=20)
+    assert json.loads(done.stdout)["model_name"] == "echo"
+    assert triton.api.statistics("echo")[0]["inference_stats"]["success"]["count"] == before + 1
+    shown.press("x")
+    shown.until(lambda lines: "the ports are given back" in lines[-1], 5)
+    assert subprocess.run(["sh", "-c", command], capture_output=True, timeout=20).returncode != 0
 
 
 @pytest.mark.parametrize("how", ["cut", "stall"])

@@ -1,21 +1,16 @@
-"""What is taken along from Overview: its figures as files."""
+"""What is taken along from Overview: its figures as the text of files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from console.services import export
 from console.tui.panels.panel import Panel
 from console.tui.panels.picture import Picture
 
 
-def files(picture: Picture, panels: Iterable[Panel], now: float) -> list[Path]:
-    """Write the history as CSV and everything as JSON into the current folder.
-
-    Raises:
-        OSError: They cannot be written.
-    """
+def contents(picture: Picture, panels: Iterable[Panel]) -> dict[str, str]:
+    """The history in the time shown as CSV, and everything as JSON, by file ending."""
     view, until = picture.view, picture.until
     since = until - picture.chosen.seconds
     model = picture.chosen.model
@@ -25,8 +20,7 @@ def files(picture: Picture, panels: Iterable[Panel], now: float) -> list[Path]:
         for one in panel.figures(picture)
         if panel.id != "changes"
     ]
-    contents = {
+    return {
         "csv": export.table(export.history_table(view, since, until, model)),
         "json": export.document(view, since, until, picture.subject, figures, model, picture.sample),
     }
-    return export.write(Path.cwd(), view.name, now, contents)

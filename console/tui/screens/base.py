@@ -80,6 +80,11 @@ class ConsoleScreen(Everywhere):
         """The text that "copy" takes along: what the cursor is on."""
         return ""
 
+    @property
+    def export_name(self) -> str:
+        """What the files that "export" writes are named after."""
+        return self.MODE
+
     def exported(self) -> Mapping[str, str]:
         """What "export" writes: by file ending, the text."""
         return {}

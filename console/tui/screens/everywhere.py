@@ -125,7 +125,7 @@ class Everywhere(Screen[None]):
         from console.services.export import write
 
         try:
-            paths = write(Path(), self._here.MODE, self.console.now(), self._here.exported())
+            paths = write(Path(), self._here.export_name, self.console.now(), self._here.exported())
         except OSError as error:
             self._here.say(f"not written: {error.filename}: {error.strerror}", "bad")
             return

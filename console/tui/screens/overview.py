@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import ClassVar
 
@@ -99,6 +99,17 @@ class OverviewScreen(ConsoleScreen):
         found = self._overview.panels[self._overview.chosen].figures(self.picture)
         return "\n".join(f"{one.name}\t{one.text}" + (f"\t{one.why}" if one.why else "") for one in found)
 
+    @property
+    def export_name(self) -> str:
+        """See ``ConsoleScreen``."""
+        return self._droplet
+
+    def exported(self) -> Mapping[str, str]:
+        """See ``ConsoleScreen``: the history as CSV, everything that is shown as JSON."""
+        from console.tui.panels.taken import contents
+
+        return contents(self.picture, self._overview.panels.values()) if self.picture is not None else {}
+
     def action_back(self) -> None:
         """One step back: from a large panel, the cursor in time, a chosen model; then to the fleet."""
         if self._overview.large is not None:
@@ -166,25 +177,6 @@ class OverviewScreen(ConsoleScreen):
     def action_later(self) -> None:
         """See the table of actions."""
         self._move_moment(1)
-
-    def action_export(self) -> None:
-        """Write what is shown to files, and say where."""
-        if self.picture is None:
-            return
-        from console.tui.panels.taken import files
-
-        try:
-            paths = files(self.picture, self._overview.panels.values(), self.console.now())
-        except OSError as error:
-            self.say(f"not written: {error.filename}: {error.strerror}", "bad")
-            return
-        self.say(f"written: {' and '.join(str(path) for path in paths)}", "good")
-
-    def action_shell(self) -> None:
-        """Lend the terminal to ssh."""
-        from console.tui.shell import open_shell
-
-        self.say(open_shell(self.console, self.state.droplets[self._droplet]))
 
     def action_forward(self) -> None:
         """Bring Triton's ports here, and show how to call the chosen model."""
