@@ -80,6 +80,11 @@ class Look:
         """What lies under everything: a palette is not readable on just any terminal's own."""
         return _ground(self.name)
 
+    @property
+    def flat_cursor(self) -> bool:
+        """The cursor's line shows no other colours: reversed, they would be a patchwork."""
+        return bool(self.styles["cursor"].reverse)
+
     def named(self, colour: str | None) -> Style:
         """The style of a droplet's own colour, as the settings name it; plain for None."""
         return self.styles["strong"] if colour is None else _own(self.name, colour)
@@ -101,7 +106,7 @@ _PALETTES: dict[str, dict[str, str]] = {
     "ansi": {
         "text": "default", "strong": "bold default", "dim": "bright_black", "heading": "bright_black",
         "accent": "cyan", "good": "green", "warn": "yellow", "bad": "bold red", "cursor": "reverse",
-        "mark": "yellow", "bar": "reverse", "production": "bold black on yellow", "badge": "bold black on cyan",
+        "mark": "yellow", "bar": "default", "production": "bold black on yellow", "badge": "bold black on cyan",
         "graph": "blue", "graph2": "magenta", "line": "bright_black",
     },
 }  # fmt: skip

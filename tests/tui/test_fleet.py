@@ -253,6 +253,13 @@ def test_help_shows_the_keys_of_this_screen_and_the_palette_finds_one() -> None:
     play(act, events=EVENTS)
 
 
+def test_a_droplet_of_which_nothing_is_known_keeps_its_line() -> None:
+    async def act(pilot: Pilot[int], script: Script) -> None:
+        assert "not yet tried" in lines(pilot.app)[4]
+
+    play(act, events=EVENTS[:4])
+
+
 def test_the_colours_change_and_stay_readable() -> None:
     async def act(pilot: Pilot[int], script: Script) -> None:
         for name in ("light", "ansi", "dark"):

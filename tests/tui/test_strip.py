@@ -73,5 +73,9 @@ def test_text_from_a_droplet_is_harmless() -> None:
     assert safe("62 °C…", ASCII).isascii()
 
 
+def test_a_trend_is_still_one_without_unicode() -> None:
+    assert safe(UNICODE.levels[1:], ASCII) == ASCII.levels[1:]
+
+
 def test_where_both_ends_meet_the_left_gives_way() -> None:
     assert both_ends([Segment("a long name")], [Segment("12:00")], 10).text == "a lon12:00"

@@ -143,7 +143,9 @@ def _when(moment: float, now: float) -> str:
 
 
 def _said(happening: Happening) -> str:
-    return f"{happening.subject}: {happening.words}" if happening.subject else happening.words
+    words = happening.words.removeprefix(f"{happening.droplet}: ")
+    named = not happening.subject or words.startswith(happening.subject)
+    return words if named else f"{happening.subject}: {words}"
 
 
 def _moment(when: float) -> str:

@@ -59,7 +59,8 @@ class FleetScreen(ConsoleScreen):
     def update_from(self, changed: Set[str], now: float) -> None:
         """See ``ConsoleScreen``."""
         if not self.state.views:
-            self._table.show([blank(droplet) for droplet in self.state.droplets.values()])
+            self._rows = {name: blank(droplet) for name, droplet in self.state.droplets.items()}
+            self._table.show(list(self._rows.values()))
             return
         self._stale |= changed
         board = self.state.board

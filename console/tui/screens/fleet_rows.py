@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from console.services.board import DropletView
 
 COLUMNS = (
-    Column("name", "DROPLET", 14, align="<", grows=True, most=32),
+    Column("name", "DROPLET", 12, align="<", grows=True, most=32),
     Column("link", "LINK", 13, align="<", priority=2),
     Column("triton", "TRITON", 8, align="<"),
     Column("models", "MODELS", 6, priority=5),
@@ -29,8 +29,8 @@ COLUMNS = (
     Column("queue", "QUEUE", 7, priority=9),
     Column("dram", "DRAM %", 6, priority=1),
     Column("memory", "MEM %", 5, priority=6),
-    Column("temperature", "°C", 4, priority=3),
-    Column("findings", "FINDINGS", 8, priority=4),
+    Column("temperature", "°C", 4, priority=4),
+    Column("findings", "FINDINGS", 8, priority=3),
     Column("trend", "RPS, 2 MIN", 16, align="<", priority=7, sortable=False),
 )
 """In order; ``priority`` says which go first on a narrow terminal."""

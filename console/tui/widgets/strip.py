@@ -14,17 +14,19 @@ from textual.strip import Strip
 
 from console.domain.telemetry.text import printable
 from console.domain.words.cells import plain_ascii
-from console.tui.theme import Symbols
+from console.tui.theme import ASCII, UNICODE, Symbols
 
 NONE = Style.null()
 JOIN = 12
 """Changed stretches of a line that are nearer than this are painted as one: moving the cursor costs as much."""
 
+_PLAIN_LEVELS = str.maketrans(UNICODE.levels, ASCII.levels)
+
 
 def safe(text: str, symbols: Symbols) -> str:
     """Text that may be written to the terminal: one line, no control characters, ASCII where it must be."""
     text = printable(text)
-    return text if symbols.unicode else plain_ascii(text)
+    return text if symbols.unicode else plain_ascii(text.translate(_PLAIN_LEVELS))
 
 
 def fit(text: str, width: int, ellipsis: str = "…") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -17,7 +18,7 @@ from textual.strip import Strip
 
 from console.tui.widgets.lines import Lines
 from console.tui.widgets.rows import Column, Row, arrange, fitting
-from console.tui.widgets.strip import cell, line, safe
+from console.tui.widgets.strip import cell, fit, line, safe
 
 GAP = 2
 WHEEL = 3
@@ -223,17 +224,23 @@ class Table(Lines, can_focus=True):
         if kept is not None and kept[0] is row and kept[1] == made_for:
             return kept[2]
         sign = f"{self.symbols.mark} " if marked else "  "
-        pieces = [Segment(sign, self.style("mark"))]
+        pieces = [Segment(sign, self.style("mark") if marked and not (cursor and self.look.flat_cursor) else None)]
         for column, room in placed:
             shown = row.cells.get(column.key)
             if shown is None:
                 pieces.append(Segment(" " * (room + GAP)))
                 continue
             style = self.look.named(shown.colour) if shown.colour else self.style(shown.role)
+            if cursor and self.look.flat_cursor:
+                style = Style.null()
             text = safe(shown.text, self.symbols)
+            if style.bgcolor is not None:  # a mark is as long as its text
+                text = fit(text, room, self.symbols.ellipsis)
+                pieces += [Segment(text, style), Segment(" " * (room - cell_len(text) + GAP))]
+                continue
             pieces.append(cell(text, room, style, align=column.align, ellipsis=self.symbols.ellipsis))
             # In the cell's own style: each change of style costs more bytes than the cells it is for.
-            pieces.append(Segment(" " * GAP, style if style.bgcolor is None else None))
+            pieces.append(Segment(" " * GAP, style))
         under = self.style("cursor") if cursor else Style.null()
         strip = line(pieces, width, under)
         self._strips[row.key] = (row, made_for, strip)
