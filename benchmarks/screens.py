@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -17,12 +19,16 @@ from benchmarks.lab import Bench, cpu_seconds, droplet
 from benchmarks.terminal import Terminal
 from console.tui import theme
 from tests.lab.nvml import machines as gpus
+from tests.lab.triton.load import infer_target, open_loop
 
 CONFIGURED = 20
 ROUNDS = 15
 IDLE_S = 15.0
 STREAM_S = 30.0
 KEYS = 60
+RATE = 20.0
+"""Requests a second to each of two models."""
+LOAD_S = 600.0
 _CONSOLE = [str(Path(sys.executable).parent / "droplet-console")]
 _BARE = [sys.executable, str(Path(bare_app.__file__))]
 
@@ -38,7 +44,31 @@ def run() -> list[Figure]:
         ports = f"{FIRST_PORT}:{FIRST_PORT + DROPLETS - 1}"
         redirect = ["--protocol", "tcp", "--dport", ports, "--jump", "REDIRECT", "--to-ports", "22"]
         bench.machine.run(["iptables", "--table", "nat", "--append", "PREROUTING", *redirect])
-        return [*figures, *_fleet(bench), *_overview(bench)]
+        load = _load(bench)  # so that every tick has other figures than the one before
+        figures += [*_overview(bench), *_fleet(bench)]
+        load.terminate()
+        load.join()
+        return figures
+
+
+def _load(bench: Bench) -> multiprocessing.Process:
+    """Requests to both models, from a process of its own: it must not hold up the one that measures."""
+    load = multiprocessing.Process(
+        target=_send, args=(bench.triton.api.address, bench.triton.api.http), daemon=True
+    )
+    load.start()
+    return load
+
+
+def _send(address: str, port: int) -> None:
+    threads = [
+        threading.Thread(target=open_loop, args=(infer_target(address, port, f"echo_{number:02}"), RATE, LOAD_S))
+        for number in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _first_paint(folder: Path) -> list[Figure]:

@@ -253,6 +253,26 @@ def test_help_shows_the_keys_of_this_screen_and_the_palette_finds_one() -> None:
     play(act, events=EVENTS)
 
 
+HOSTILE = "\x1b[31m[bold red]\x1b]52;c;aGk=\x07\u202egnp.[/] \x9b2J\n\x00 [@click=app.quit]x[/]"
+
+
+def test_hostile_words_are_shown_and_never_obeyed() -> None:
+    error = RemoteError(FailureKind.PROTOCOL, HOSTILE, hint=HOSTILE)
+    hostile = Event("lab", link=LinkState(Phase.FAILED, HOSTILE, END, error=error))
+    made = tick(300, "prod")
+    broken = dataclasses.replace(made.servers[0], state=HOSTILE, reason=HOSTILE)
+
+    async def act(pilot: Pilot[int], script: Script) -> None:
+        for keys in (("end",), ("home",), ("3",), ("slash", *"bold", "enter")):
+            await pilot.press(*keys)
+            await settle(pilot)
+            shown = lines(pilot.app)
+            assert all(line.isprintable() for line in shown)
+        assert "[bold red]" in "".join(shown)
+
+    play(act, events=[live("prod"), Event("prod", sample=dataclasses.replace(made, servers=(broken,))), hostile])
+
+
 def test_a_droplet_of_which_nothing_is_known_keeps_its_line() -> None:
     async def act(pilot: Pilot[int], script: Script) -> None:
         assert "not yet tried" in lines(pilot.app)[4]
