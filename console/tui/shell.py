@@ -6,6 +6,7 @@ import contextlib
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SSH_FAILED = 255
 """ssh's own exit status: it could not connect, and said why."""
+AT_ONCE_S = 1.5
+"""A shell that ended sooner was none: what it said is worth reading."""
 
 
 def open_shell(app: ConsoleApp, droplet: Droplet) -> str:
@@ -35,19 +38,20 @@ def open_shell(app: ConsoleApp, droplet: Droplet) -> str:
             status = _run(command, f"{droplet.name}: exit or ctrl+d leads back to the console")
     except SuspendNotSupported:
         return "this terminal cannot be lent to a shell"
-    return f"the shell on {droplet.name} ended" + (f" with status {status}" if status else "")
+    return f"the shell on {droplet.name} ended" + (f" with status {status}" if status > 0 else "")
 
 
 def _run(command: Sequence[str], words: str) -> int:
     sys.stdout.write(f"{words}\r\n")
     sys.stdout.flush()
+    began = time.monotonic()
     try:
         status = subprocess.run(command, check=False).returncode
     except OSError as error:
         sys.stdout.write(f"{command[0]} cannot be run: {error.strerror}\n")
         status = SSH_FAILED
-    if status == SSH_FAILED:
-        # What ssh said would be gone with the terminal's other screen.
+    if status == SSH_FAILED or time.monotonic() - began < AT_ONCE_S:
+        # What was said would be gone with the terminal's other screen.
         sys.stdout.write("press enter to go back to the console ")
         sys.stdout.flush()
         with contextlib.suppress(OSError):
