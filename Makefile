@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 SHELL_FILES = $(shell git ls-files '*.sh')
 
-.PHONY: help test check format lab lab-setup demo bench soak clean
+.PHONY: help test check format lab lab-setup demo screens bench soak clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST)
@@ -39,8 +39,11 @@ lab: lab-setup ## keep one lab droplet running, and print how to reach it
 	$(BIN)/python -m tests.lab up
 
 demo: $(STAMP) ## the console on an embedded practice droplet; fetches a real Triton where it can run one
-	$(BIN)/python -m console.demo.wheel
-	$(BIN)/python -m console demo
+	@$(BIN)/python -m console.demo.wheel
+	@$(BIN)/python -m console demo
+
+screens: $(STAMP) ## every screen of the demo as pictures, for README (two minutes)
+	DROPLET_CONSOLE_DEMO_TRITON=none $(BIN)/python -m pictures docs/pictures
 
 bench: lab-setup ## one figure per claim, each a ratio
 	$(BIN)/python -m benchmarks
