@@ -1,6 +1,6 @@
 """The first code of ours that runs on a droplet: it finds or fetches the scripts and hands over to ``launch``.
 
-This file is not in the bundle. It travels by itself, packed into one line (``console.remote.bundle.boot_line``),
+This file is not in the bundle. It travels by itself, packed into one line (``scripts.bundle.boot_line``),
 and may import nothing but the standard library. What it prints and reads is in docs/wire.md 1.
 """
 

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from remote_scripts import (
+from remote_scripts.call import Call, LineTooLong
+from remote_scripts.facts_parts import (
     facts_cloud_init,
     facts_disks,
     facts_docker,
@@ -25,8 +26,7 @@ from remote_scripts import (
     facts_triton,
     facts_units,
 )
-from remote_scripts.call import Call, LineTooLong
-from remote_scripts.facts_part import Part, explain
+from remote_scripts.facts_parts.facts_part import Part, explain
 
 SCHEMA = "facts/1"
 PATIENCE = 15.0

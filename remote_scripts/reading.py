@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from remote_scripts.nvml_processes import Held
-from remote_scripts.nvml_query import Figures, Reasons
+from remote_scripts.gpu.nvml_processes import Held
+from remote_scripts.gpu.nvml_query import Figures, Reasons
 
 MAX_GPUS = 64
 """GPUs and MIG devices together that travel (docs/wire.md section 3)."""

@@ -9,12 +9,12 @@ from typing import Any
 
 from remote_scripts.call import Call, LineTooLong
 from remote_scripts.files import cut
-from remote_scripts.gpu import GpuCollector
-from remote_scripts.host import HostCollector
+from remote_scripts.gpu.collector import GpuCollector
 from remote_scripts.patch import diff
+from remote_scripts.system.host import HostCollector
 from remote_scripts.ticks import Ticks
 from remote_scripts.trim import LEVELS, trim
-from remote_scripts.triton import TritonCollector
+from remote_scripts.triton.collector import TritonCollector
 
 INTERVAL = 1.0
 SHORTEST = 0.1

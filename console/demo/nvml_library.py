@@ -1,6 +1,6 @@
 """Stands in for NVML's library on the practice droplet: its functions, answered from a file.
 
-This file is put into the practice droplet's root (``remote_scripts.nvml.STAND_IN``) and runs there, in the script
+This file is put into the practice droplet's root (``gpu.nvml.STAND_IN``) and runs there, in the script
 that reads the GPUs: the standard library alone. The functions take what the C functions take, ctypes structures
 by reference, and return NVML's codes. One that is not here is one that the driver does not have.
 """
@@ -20,7 +20,7 @@ _PERCENT = frozenset({2, 5, 10})
 
 
 def library(_bindings: Any, root: str) -> Any:
-    """What ``remote_scripts.nvml`` takes for the loaded library."""
+    """What ``remote_scripts.gpu.nvml`` takes for the loaded library."""
     return Library(Path(root, STATE))
 
 

@@ -15,7 +15,7 @@ from console.demo import gpu, nvml_library
 
 HOSTNAME = "practice-droplet"
 NVML = "/usr/lib/droplet-console/nvml_library.py"
-"""Where ``remote_scripts.nvml`` looks for a stand-in (its ``STAND_IN``)."""
+"""Where ``remote_scripts.gpu.nvml`` looks for a stand-in (its ``STAND_IN``)."""
 SYSTEMCTL = "/run/droplet-console-demo/systemctl"
 """What the stand-in for systemctl prints."""
 _TOOLS = ("sh", "env", "cat", "dd", "mkfifo", "rm", "sleep", "setsid", "uname", "stdbuf")

@@ -9,7 +9,7 @@ from console.remote.target import Target
 from console.remote.transport import Transport
 
 if TYPE_CHECKING:
-    from console.remote.login import LoginContext
+    from console.remote.login.login import LoginContext
 
 
 def connect(target: Target, *, prompter: Prompter, context: LoginContext, timeout: float) -> Transport:
@@ -22,14 +22,14 @@ def connect(target: Target, *, prompter: Prompter, context: LoginContext, timeou
         timeout: Seconds for all of it, without the time a person takes to answer.
 
     Raises:
-        RemoteError: As ``console.remote.login.login``.
+        RemoteError: As ``console.remote.login.login.login``.
     """
     if target.local:
         from console.remote.local import LocalTransport
 
         return LocalTransport(target.name)
     # These load paramiko, which takes a quarter of a second that `--help` must not.
-    from console.remote.login import login
-    from console.remote.ssh import SshTransport
+    from console.remote.login.login import login
+    from console.remote.ssh.ssh_transport import SshTransport
 
     return SshTransport(login(target, prompter=prompter, deadline=timeout, context=context))

@@ -16,7 +16,7 @@ from console.remote.errors import FailureKind, RemoteError
 from console.remote.local_connection import LocalConnection, local_connection
 from console.remote.process import Exit, ProcessOver
 from console.remote.refusals import printable
-from console.remote.slots import Slots
+from console.remote.ssh.slots import Slots
 from console.remote.transport import Chunk, Completed, Source
 
 _CHUNK = 1 << 16

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 class Target:
     """A droplet's address with everything a login needs.
 
-    Made by ``console.remote.resolve.resolve``. Paths are absolute, ``~`` and tokens expanded.
+    Made by ``console.remote.address.resolve.resolve``. Paths are absolute, ``~`` and tokens expanded.
 
     Attributes:
         name: As the person called it.

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from console.domain.telemetry.builder import SampleBuilder
 from console.domain.telemetry.text import printable
-from console.remote import backoff
 from console.remote.errors import FailureKind, RemoteError
+from console.remote.login import backoff
 from console.services.link import Event, LinkState, Phase
 from console.services.pace import Pace
 

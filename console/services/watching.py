@@ -11,13 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from console.remote.address.resolve import resolve
 from console.remote.connect import connect
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.login import LoginContext
-from console.remote.paramiko_api import warm_up
+from console.remote.login.login import LoginContext
 from console.remote.prompts import NoPrompter, Prompter
-from console.remote.resolve import resolve
-from console.remote.scripts import ScriptStream, open_script
+from console.remote.scripts.running import ScriptStream, open_script
+from console.remote.ssh.paramiko_api import warm_up
 from console.remote.sudo import Privilege
 from console.remote.target import Target
 from console.remote.transport import Dialled, Transport

@@ -108,7 +108,7 @@ class Droplet:
 
     @property
     def target(self) -> str:
-        """What ``console.remote.resolve`` takes: ``host``, ``user@host``, ``user@host:port`` or "local"."""
+        """What ``console.remote.address.resolve`` takes: ``host``, ``user@host``, ``user@host:port`` or "local"."""
         host = self.host or self.name
         if self.port is not None:
             host = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from console.remote.connect import connect
-from console.remote.login import LoginContext
+from console.remote.login.login import LoginContext
 from console.remote.prompts import NoPrompter, Prompter
 from console.remote.target import Target
 from console.remote.transport import Transport

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.scripts import open_script
+from console.remote.scripts.running import open_script
 from tests.contract.conftest import Reach
 from tests.contract.living import long_sleep, wait_for
 from tests.lab.fixtures import MachineMaker

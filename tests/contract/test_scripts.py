@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from console.remote import bundle, scripts
 from console.remote.errors import FailureKind, RemoteError
 from console.remote.local import LocalTransport
-from console.remote.scripts import open_script, run_script
+from console.remote.scripts import bundle
+from console.remote.scripts import running as scripts
+from console.remote.scripts.running import open_script, run_script
 from console.remote.transport import Process, Transport
 from tests.contract.living import long_sleep, sleepers, wait_for
 

@@ -8,7 +8,7 @@ import pytest
 
 from console.remote.errors import FailureKind, RemoteError
 from console.remote.prompts import NoPrompter, Prompter
-from console.remote.scripts import open_script, run_script
+from console.remote.scripts.running import open_script, run_script
 from console.remote.sudo import Privilege
 from tests.contract.conftest import Reach
 from tests.lab.fixtures import MachineMaker

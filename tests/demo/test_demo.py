@@ -16,12 +16,12 @@ import pytest
 from console.demo import folders
 from console.demo.start import DemoDroplet, DemoError, start_demo
 from console.domain.telemetry.sample import Sample
+from console.remote.address.resolve import resolve
 from console.remote.connect import connect
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.login import LoginContext
+from console.remote.login.login import LoginContext
 from console.remote.prompts import NoPrompter
-from console.remote.resolve import resolve
-from console.remote.scripts import run_script
+from console.remote.scripts.running import run_script
 from console.remote.transport import Transport
 from console.services.link import Phase
 from console.services.watching import watch

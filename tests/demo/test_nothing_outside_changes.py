@@ -38,10 +38,10 @@ PROGRAM = """
 import sys
 from console.demo.start import start_demo
 from console.remote.connect import connect
-from console.remote.login import LoginContext
+from console.remote.login.login import LoginContext
 from console.remote.prompts import NoPrompter
-from console.remote.resolve import resolve
-from console.remote.scripts import run_script
+from console.remote.address.resolve import resolve
+from console.remote.scripts.running import run_script
 from console.services.watching import watch
 left = 12
 with start_demo(stand_in=sys.argv[1:] == ['stand-in']) as demo:

@@ -16,12 +16,12 @@ from console.demo.ports import Ports
 from console.demo.root import Root
 from console.demo.world import World
 from remote_scripts.call import Call
-from remote_scripts.gpm import SHORTEST
-from remote_scripts.gpu_reader import GpuReader
-from remote_scripts.host import HostCollector
-from remote_scripts.triton_config import read_config
-from remote_scripts.triton_metrics import MetricsReader
-from remote_scripts.triton_stats import read_index, read_statistics
+from remote_scripts.gpu.gpm import SHORTEST
+from remote_scripts.gpu.gpu_reader import GpuReader
+from remote_scripts.system.host import HostCollector
+from remote_scripts.triton.config import read_config
+from remote_scripts.triton.metrics import MetricsReader
+from remote_scripts.triton.stats import read_index, read_statistics
 from tests.remote_scripts.fake_droplet import Lines
 
 DATA = Path(__file__).parents[1] / "data/triton"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from console.remote.login import Login, LoginContext, login
+from console.remote.login.login import Login, LoginContext, login
 from console.remote.prompts import Challenge, HostKeyAnswer, HostKeyQuestion
 from console.remote.target import Target
 from tests.remote.sshd import Keys, Sshd, make_keys

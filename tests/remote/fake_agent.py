@@ -11,7 +11,7 @@ from types import TracebackType
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from console.remote import ssh_wire
+from console.remote.ssh import ssh_wire
 
 SK = "sk-ssh-ed25519@openssh.com"
 APPLICATION = "ssh:"

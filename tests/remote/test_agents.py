@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.remote import agent
+from console.remote.authentication import agent
 from console.remote.errors import FailureKind, RemoteError
 from console.remote.prompts import HostKeyAnswer
 from tests.remote.conftest import Enter, Person, StartSshd

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from console.remote.errors import RemoteError
-from console.remote.login import LoginContext, login
+from console.remote.login.login import LoginContext, login
 from console.remote.prompts import NoPrompter
 from console.remote.target import Target
 from tests.contract.living import long_sleep, wait_for

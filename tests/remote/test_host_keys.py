@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.login import LoginContext, login
+from console.remote.login.login import LoginContext, login
 from console.remote.prompts import HostKeyAnswer
 from tests.remote.conftest import Enter, Person, StartSshd
 from tests.remote.sshd import Keys

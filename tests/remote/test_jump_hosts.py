@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.login import Login, LoginContext, login
+from console.remote.login.login import Login, LoginContext, login
 from console.remote.prompts import NoPrompter
 from console.remote.target import Target
 from tests.remote.conftest import Enter, Person, StartSshd

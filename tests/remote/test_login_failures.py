@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.login import LoginContext, login
+from console.remote.login.login import LoginContext, login
 from console.remote.prompts import NoPrompter
 from console.remote.target import Target
 from tests.remote.conftest import Enter, StartSshd

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.login import Login
+from console.remote.login.login import Login
 from tests.remote.conftest import Enter, Person, StartSshd
 from tests.remote.sshd import PASSPHRASE, PASSWORD, USER, Keys
 

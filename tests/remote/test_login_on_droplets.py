@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
+from console.remote.address.resolve import resolve
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.login import Login, LoginContext, login
+from console.remote.login.login import Login, LoginContext, login
 from console.remote.prompts import NoPrompter
-from console.remote.resolve import resolve
 from console.remote.target import Target
 from tests.lab.fixtures import MachineMaker
 from tests.lab.machine import Machine

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from console.remote.login import LoginContext, login
-from console.remote.paramiko_api import Channel, ChannelRefused, Transport
+from console.remote.login.login import LoginContext, login
 from console.remote.prompts import NoPrompter
+from console.remote.ssh.paramiko_api import Channel, ChannelRefused, Transport
 from tests.remote.conftest import Enter, StartSshd
 from tests.remote.stalling_proxy import StallingProxy
 
@@ -133,7 +133,7 @@ def test_the_end_of_the_session_s_sshd_is_noticed(start_sshd: StartSshd, enter: 
 
 def test_nothing_is_logged_where_no_one_asked_for_logs() -> None:
     script = (
-        "import logging, console.remote.paramiko_client; logging.getLogger('paramiko.transport').error('noise')"
+        "import logging, console.remote.ssh.paramiko_client; logging.getLogger('paramiko.transport').error('noise')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stderr == b""

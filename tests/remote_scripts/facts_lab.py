@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from remote_scripts.call import Call
-from remote_scripts.facts_part import Part
+from remote_scripts.facts_parts.facts_part import Part
 
 DATA = Path(__file__).parents[1] / "data" / "facts"
 

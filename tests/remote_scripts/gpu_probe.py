@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from remote_scripts import gpm
 from remote_scripts.call import Call
-from remote_scripts.gpu import GpuCollector
+from remote_scripts.gpu import gpm
+from remote_scripts.gpu.collector import GpuCollector
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from remote_scripts.dcgm_exporter import DcgmExporter
+from remote_scripts.gpu.dcgm_exporter import DcgmExporter
 
 # The exporter's own form: its labels and help lines, two A100, the second cut by MIG.
 PAGE = """\

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from console.domain.facts.read import read_facts
-from remote_scripts import facts, facts_firewall
-from remote_scripts.facts_part import Part
+from remote_scripts import facts
+from remote_scripts.facts_parts import facts_firewall
+from remote_scripts.facts_parts.facts_part import Part
 from tests.remote_scripts.facts_lab import Pretended
 
 

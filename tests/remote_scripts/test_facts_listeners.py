@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from remote_scripts import facts_listeners
 from remote_scripts.call import Call
-from remote_scripts.facts_part import Part
+from remote_scripts.facts_parts import facts_listeners
+from remote_scripts.facts_parts.facts_part import Part
 from tests.remote_scripts.facts_lab import Pretended, Sink
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from remote_scripts import (
+from remote_scripts.facts_parts import (
     facts_cloud_init,
     facts_disks,
     facts_docker,
@@ -14,7 +14,7 @@ from remote_scripts import (
     facts_resolver,
     facts_units,
 )
-from remote_scripts.facts_part import NotThere
+from remote_scripts.facts_parts.facts_part import NotThere
 from tests.remote_scripts.facts_lab import DATA, Pretended
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from remote_scripts import facts_repository, facts_triton
-from remote_scripts.facts_redact import redacted
+from remote_scripts.facts_parts import facts_repository, facts_triton
+from remote_scripts.facts_parts.facts_redact import redacted
 from tests.remote_scripts.facts_lab import Pretended
 
 ANSWERS = Path(__file__).parents[1] / "data" / "triton"

@@ -489,7 +489,7 @@ def test_more_gpus_than_travel_are_counted(start: Start) -> None:
 def test_memory_that_does_not_add_up_is_said() -> None:
     import pynvml
 
-    from remote_scripts.nvml_memory import memory_query
+    from remote_scripts.gpu.nvml_memory import memory_query
 
     class Library:
         bindings = pynvml
@@ -589,7 +589,9 @@ def test_nvml_is_shut_down_at_the_end(start: Start) -> None:
 
 
 def test_an_unused_collector_closes(tmp_path: Path) -> None:
-    code = "import io; from remote_scripts.call import Call; from remote_scripts.gpu import GpuCollector\n"
+    code = (
+        "import io; from remote_scripts.call import Call; from remote_scripts.gpu.collector import GpuCollector\n"
+    )
     code += "import sys; GpuCollector(Call({}, io.BytesIO())).close(); assert 'pynvml' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], check=False, timeout=20, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -598,8 +600,8 @@ def test_an_unused_collector_closes(tmp_path: Path) -> None:
 def test_constants_are_nvmls_own() -> None:
     import pynvml
 
-    from remote_scripts import gpm, nvml, nvml_device, nvml_processes
-    from remote_scripts.nvml_device import architecture
+    from remote_scripts.gpu import gpm, nvml, nvml_device, nvml_processes
+    from remote_scripts.gpu.nvml_device import architecture
 
     assert dict(gpm.PERCENTS + gpm.RATES).keys() == {
         pynvml.NVML_GPM_METRIC_SM_UTIL,

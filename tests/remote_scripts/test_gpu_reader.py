@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from remote_scripts import gpu_reader
 from remote_scripts.call import Call
-from remote_scripts.dcgm_exporter import DcgmExporter
-from remote_scripts.gpm import UNSUPPORTED
-from remote_scripts.gpu_reader import GpuReader, Look
-from remote_scripts.nvml import NvmlError, kernel_version, library_version
+from remote_scripts.gpu import gpu_reader
+from remote_scripts.gpu.dcgm_exporter import DcgmExporter
+from remote_scripts.gpu.gpm import UNSUPPORTED
+from remote_scripts.gpu.gpu_reader import GpuReader, Look
+from remote_scripts.gpu.nvml import NvmlError, kernel_version, library_version
 from remote_scripts.reading import Reading
 from tests.remote_scripts.test_dcgm_exporter import Exporter, exporter
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from remote_scripts.call import Call
-from remote_scripts.cgroups import container_of, is_deleted, unit_of
-from remote_scripts.holders import Holders
-from remote_scripts.processes import stub_model
+from remote_scripts.gpu.holders import Holders
+from remote_scripts.system.cgroups import container_of, is_deleted, unit_of
+from remote_scripts.system.processes import stub_model
 
 GPU = "GPU-1"
 ID = "4f5c" * 16

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from remote_scripts.call import Call
-from remote_scripts.host import HostCollector, read_memory
+from remote_scripts.system.host import HostCollector, read_memory
 
 # Captured on Debian 12, kernel 6.18, a virtual machine with two processors.
 STAT = """\

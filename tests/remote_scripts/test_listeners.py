@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import socket
 
-from remote_scripts.listeners import interfaces, listening, own_addresses
+from remote_scripts.system.listeners import interfaces, listening, own_addresses
 from tests.remote_scripts.fake_droplet import FakeDroplet
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from remote_scripts.http_reply import HEAD_LIMIT, Reply, ReplyError
-from remote_scripts.loopback import BODY_LIMIT, Answer, Chain, Request, drive
+from remote_scripts.triton.http_reply import HEAD_LIMIT, Reply, ReplyError
+from remote_scripts.triton.loopback import BODY_LIMIT, Answer, Chain, Request, drive
 from tests.remote_scripts.scripted_server import Handler, respond, scripted
 
 WITHIN = 5.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remote_scripts.prometheus import CACHE_LIMIT, Page, split_sample
+from remote_scripts.triton.prometheus import CACHE_LIMIT, Page, split_sample
 
 
 def read(text: bytes) -> tuple[list[tuple[str, float]], int]:

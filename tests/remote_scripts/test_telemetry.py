@@ -78,7 +78,7 @@ def test_a_mistake_about_triton_leaves_the_rest(droplet: FakeDroplet, monkeypatc
     def fail(*_: object, **__: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr("remote_scripts.triton.TritonCollector.look", fail)
+    monkeypatch.setattr("remote_scripts.triton.collector.TritonCollector.look", fail)
     (document,) = run(droplet, 1).documents
     assert "KeyError" in document["unavailable"]["/servers"]
     assert "host" in document

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from remote_scripts.namespaces import socket_in
-from remote_scripts.triton_address import find_endpoints
-from remote_scripts.triton_flags import Flags
+from remote_scripts.system.namespaces import socket_in
+from remote_scripts.triton.address import find_endpoints
+from remote_scripts.triton.flags import Flags
 from tests.remote_scripts.fake_droplet import FakeDroplet
 from tests.remote_scripts.test_listeners import HEAD
 

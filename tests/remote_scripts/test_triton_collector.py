@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from remote_scripts.triton import PATIENCE, TritonCollector
-from remote_scripts.triton_configs import quote
+from remote_scripts.triton.collector import PATIENCE, TritonCollector
+from remote_scripts.triton.configs import quote
 from tests.remote_scripts.fake_droplet import UNIT_CGROUP, FakeDroplet
 from tests.remote_scripts.replayed_triton import DATA, ReplayedTriton
 from tests.remote_scripts.scripted_server import respond

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from remote_scripts.triton_config import KEYS, read_config
+from remote_scripts.triton.config import KEYS, read_config
 from tests.remote_scripts.replayed_triton import DATA
 
 

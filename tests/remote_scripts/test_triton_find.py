@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from remote_scripts.triton_find import REMEMBERED, SERVERS, Finder
-from remote_scripts.triton_server import Server
+from remote_scripts.triton.find import REMEMBERED, SERVERS, Finder
+from remote_scripts.triton.server import Server
 from tests.remote_scripts.fake_droplet import UNIT_CGROUP, FakeDroplet
 
 ID = "ab" * 32

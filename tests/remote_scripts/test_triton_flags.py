@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from remote_scripts.triton_flags import Flags, is_triton, read_flags
+from remote_scripts.triton.flags import Flags, is_triton, read_flags
 
 
 def flags(*words: str) -> Flags:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from remote_scripts.triton_metrics import SERIES_LIMIT, MetricsReader, classify, tidy
+from remote_scripts.triton.metrics import SERIES_LIMIT, MetricsReader, classify, tidy
 from tests.remote_scripts.replayed_triton import DATA
 
 

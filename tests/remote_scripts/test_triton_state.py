@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from remote_scripts.docker_store import Container
-from remote_scripts.loopback import Answer
-from remote_scripts.triton_address import Endpoint, Endpoints
-from remote_scripts.triton_poll import Reading
-from remote_scripts.triton_server import Server
-from remote_scripts.triton_state import container_down, state_of, unit_down
-from remote_scripts.triton_stats import IndexEntry
-from remote_scripts.units import UnitState
+from remote_scripts.system.docker_store import Container
+from remote_scripts.system.units import UnitState
+from remote_scripts.triton.address import Endpoint, Endpoints
+from remote_scripts.triton.loopback import Answer
+from remote_scripts.triton.poll import Reading
+from remote_scripts.triton.server import Server
+from remote_scripts.triton.state import container_down, state_of, unit_down
+from remote_scripts.triton.stats import IndexEntry
 
 
 def server(health: Answer | None, **more: object) -> Server:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remote_scripts.triton_stats import NO_VERSION, NS_STEP, IndexEntry, read_index, read_statistics
+from remote_scripts.triton.stats import NO_VERSION, NS_STEP, IndexEntry, read_index, read_statistics
 from tests.remote_scripts.replayed_triton import DATA
 
 JSON = st.recursive(

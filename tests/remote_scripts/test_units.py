@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from remote_scripts.unit_files import UnitFiles, container_name, exec_start
-from remote_scripts.units import parse_show, show, unit_of
+from remote_scripts.system.unit_files import UnitFiles, container_name, exec_start
+from remote_scripts.system.units import parse_show, show, unit_of
 from tests.remote_scripts.fake_droplet import FakeDroplet
 
 

@@ -9,8 +9,8 @@ from queue import Empty, Queue
 
 import pytest
 
-from console.remote import backoff
 from console.remote.errors import FailureKind, RemoteError
+from console.remote.login import backoff
 from console.services import monitor
 from console.services.link import Event, Phase
 from console.services.monitor import Monitor

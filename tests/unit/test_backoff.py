@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.remote import backoff
 from console.remote.errors import NEEDS_A_PERSON, FailureKind, RemoteError
+from console.remote.login import backoff
 
 
 def delays(watched: bool, count: int) -> list[float]:

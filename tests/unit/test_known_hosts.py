@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from console.remote import known_hosts, ssh_wire
-from console.remote.known_hosts import Marker, Verdict
+from console.remote.host_keys import known_hosts
+from console.remote.host_keys.known_hosts import Marker, Verdict
+from console.remote.ssh import ssh_wire
 
 
 def key(seed: int, key_type: str = "ssh-ed25519") -> bytes:

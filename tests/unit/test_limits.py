@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.limits import WINDOW, FleetSlots, LoginRate
-from console.remote.login_log import LoginLog
+from console.remote.login.limits import WINDOW, FleetSlots, LoginRate
+from console.remote.login.login_log import LoginLog
 
 
 class Clock:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from console.remote import ssh_config, ssh_config_fallback
+from console.remote.address import ssh_config, ssh_config_fallback
+from console.remote.address.resolve import resolve
+from console.remote.address.ssh_config import Wish
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.resolve import resolve
-from console.remote.ssh_config import Wish
 from console.remote.target import Target
 
 HAS_SSH = shutil.which("ssh") is not None

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.remote import ssh_wire
-from console.remote.auth import authenticate
-from console.remote.deadline import Deadline
+from console.remote.authentication.auth import authenticate
+from console.remote.authentication.memory import Memory
+from console.remote.authentication.userauth import Dialogue, Failure, Success, UserAuth
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.exchange import Exchange
-from console.remote.memory import Memory
-from console.remote.paramiko_api import Channel
+from console.remote.login.deadline import Deadline
+from console.remote.login.exchange import Exchange
 from console.remote.prompts import Challenge, NoPrompter
+from console.remote.ssh import ssh_wire
+from console.remote.ssh.paramiko_api import Channel
 from console.remote.target import Target
-from console.remote.userauth import Dialogue, Failure, Success, UserAuth
 
 
 class Scripted:

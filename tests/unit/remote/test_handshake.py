@@ -6,10 +6,10 @@ from collections import deque
 
 import pytest
 
-from console.remote import handshake
-from console.remote.bundle import Bundle
 from console.remote.errors import FailureKind, RemoteError
-from console.remote.handshake import Handshake
+from console.remote.scripts import handshake
+from console.remote.scripts.bundle import Bundle
+from console.remote.scripts.handshake import Handshake
 from console.remote.shell import MARK
 from console.remote.transport import Chunk, Source
 

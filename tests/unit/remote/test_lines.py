@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from console.remote.lines import MAX_EMPTY, MAX_LINE, LineReader
+from console.remote.scripts.lines import MAX_EMPTY, MAX_LINE, LineReader
 
 
 def packed(data: bytes) -> bytes:

@@ -15,7 +15,7 @@ class Slow:
             print("loaded", flush=True)
 
 sys.meta_path.insert(0, Slow())
-from console.remote.paramiko_api import warm_up
+from console.remote.ssh.paramiko_api import warm_up
 warm_up()
 """
 

@@ -1,0 +1,1 @@
+"""Where a droplet is: what ssh itself would use for that name."""

@@ -1,0 +1,1 @@
+"""Proving who logs in: agent, keys, certificates, passwords, second factors."""

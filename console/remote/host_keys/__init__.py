@@ -1,0 +1,1 @@
+"""Whether a droplet is the one it says it is."""

@@ -1,0 +1,1 @@
+"""From a target to an authenticated connection: jump hosts, limits, failures told apart."""

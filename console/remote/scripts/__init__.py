@@ -1,0 +1,1 @@
+"""Running the remote scripts over a transport (docs/wire.md 1)."""

@@ -1,0 +1,1 @@
+"""Commands over an SSH connection, and the one typed door to paramiko."""

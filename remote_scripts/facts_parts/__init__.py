@@ -1,0 +1,1 @@
+"""The parts of `facts`, each failing by itself."""

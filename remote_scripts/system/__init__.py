@@ -1,0 +1,1 @@
+"""The machine: processes, cgroups, containers, units, sockets, counters."""

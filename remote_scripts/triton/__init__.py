@@ -1,0 +1,1 @@
+"""Triton servers: found wherever they run, their state, statistics and metrics."""
