@@ -41,6 +41,7 @@ def status(folder: Path, droplets: dict[str, dict[str, str]], known_hosts: str, 
     environment = {**os.environ, "DROPLET_CONSOLE_STATE": str(state), "SSH_AUTH_SOCK": str(agent)}
     call = [sys.executable, "-m", "console", "status", "@all", "--json", "--config", str(config)]
     done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=170)
+    assert done.stdout, done.stderr
     return json.loads(done.stdout)["droplets"], done.stderr
 
 

@@ -35,8 +35,8 @@ class LabStream:
     def __init__(self, machine: Machine, *, user: str = "", **request: Any) -> None:
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
-            for file in sorted(SCRIPTS.glob("*.py")):
-                archive.add(file, f"remote_scripts/{file.name}")
+            for file in sorted(SCRIPTS.rglob("*.py")):
+                archive.add(file, f"remote_scripts/{file.relative_to(SCRIPTS)}")
         machine.run(["mkdir", "-p", FOLDER])
         machine.run(["tar", "-x", "-C", FOLDER], packed.getvalue())
         self.ticks: list[dict[str, Any]] = []

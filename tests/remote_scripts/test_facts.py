@@ -102,8 +102,8 @@ def test_a_real_droplet(fresh_machine: Any) -> None:
     ):
         machine.run(["ufw", *rule])
     scripts = Path(facts.__file__).parent
-    for file in scripts.glob("*.py"):
-        machine.write(f"/tmp/facts/remote_scripts/{file.name}", file.read_bytes())
+    for file in scripts.rglob("*.py"):
+        machine.write(f"/tmp/facts/remote_scripts/{file.relative_to(scripts)}", file.read_bytes())
 
     def ask(*before: str) -> Any:
         command = [*before, "python3", "-I", "-S", "-c", PROGRAM, "/tmp/facts"]

@@ -37,7 +37,7 @@ def test_wheel_carries_the_remote_scripts_and_the_example(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     missing = [
         str(path.relative_to(ROOT))
-        for path in (ROOT / "remote_scripts").iterdir()
+        for path in (ROOT / "remote_scripts").rglob("*")
         if path.suffix in {".py", ".sh"} and str(path.relative_to(ROOT)) not in names
     ]
     assert not missing
