@@ -10,7 +10,7 @@ from console.domain.telemetry.sample import Failures, ModelSample, Sample, Serve
 from console.domain.words import figures as form
 from console.domain.words.cells import listed, wrap
 from console.domain.words.figures import NA, Figures
-from console.domain.words.models import at_rest, condition, model_name, readiness
+from console.domain.words.models import at_rest, condition, inside, model_name, readiness
 
 _HEADING = ("MODEL", "RPS", "HIT RATE", "BATCH", "FILL", "ERRORS", "QUEUE", "INFER")
 _FIGURES = (
@@ -160,17 +160,7 @@ def _remarks(model: ModelSample, now: float) -> list[str]:
     failures = _failures(model.failures)
     if failures:
         found.append(f"failed since the server's start: {failures}")
-    inside = [
-        (model.running, "running", form.count),
-        (model.waiting, "waiting", form.count),
-        (model.kv_cache_percent, "KV cache", form.percent),
-        (model.tokens_per_s, "tokens/s", form.number),
-        (model.responses_per_s, "responses/s", form.number),
-        (model.first_response_ms, "first response", form.milliseconds),
-        (model.between_responses_ms, "between responses", form.milliseconds),
-        (model.p95_ms, "p95", form.milliseconds),
-    ]
-    shown = [f"{name} {write(value)}" for value, name, write in inside if value is not None]
+    shown = inside(model)
     if model.pending:
         shown.insert(0, f"{model.pending} requests waiting")
     if model.last_inference is not None and not model.rps:

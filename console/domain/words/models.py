@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from console.domain.telemetry.sample import ModelSample, ServerSample
+from console.domain.words import figures as form
 
 NOT_SAID = "not loaded, or its config could not be read: Triton's log says which"
 """Its index names such a model without a state (facts/triton.md 4)."""
@@ -48,3 +49,18 @@ def readiness(server: ServerSample) -> str | None:
     wanted = server.models_total - sum(at_rest(model, server) for model in server.models)
     models = "model" if wanted == 1 else "models"
     return f"{ready} {models} ready" if ready == wanted else f"{ready} of {wanted} {models} ready"
+
+
+def inside(model: ModelSample) -> list[str]:
+    """What is known of the backend's own batch, its answers and the p95, each figure with its name."""
+    figures = (
+        (model.running, "running", form.count),
+        (model.waiting, "waiting", form.count),
+        (model.kv_cache_percent, "KV cache", form.percent),
+        (model.tokens_per_s, "tokens/s", form.number),
+        (model.responses_per_s, "responses/s", form.number),
+        (model.first_response_ms, "first response", form.milliseconds),
+        (model.between_responses_ms, "between responses", form.milliseconds),
+        (model.p95_ms, "p95", form.milliseconds),
+    )
+    return [f"{name} {write(value)}" for value, name, write in figures if value is not None]

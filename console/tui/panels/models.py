@@ -10,7 +10,7 @@ from textual.strip import Strip
 from console.domain.telemetry.sample import ModelSample, Sample, ServerSample
 from console.domain.telemetry.totals import ModelKey, Totals, totals
 from console.domain.words import figures as form
-from console.domain.words.models import condition, model_name
+from console.domain.words.models import condition, inside, model_name
 from console.tui.panels.panel import text, title_line
 from console.tui.panels.picture import Picture, Told, told
 from console.tui.panels.rows import Entry, entry_line, heading, visible
@@ -126,7 +126,7 @@ class Models:
         model, _ = found
         if model.state != "READY":
             return f"{model_name(model)}: {condition(model)}"
-        parts = [model_name(model), *_scheduling(model), *_inside(model)]
+        parts = [model_name(model), *_scheduling(model), *inside(model)]
         if picture.totals.hit_rate is None:
             parts.append(f"hit rate n/a, because {picture.why('hit_rate')}")
         return ", ".join(parts)
@@ -183,17 +183,3 @@ def _scheduling(model: ModelSample) -> list[str]:
     if model.decoupled:
         parts.append("decoupled")
     return parts
-
-
-def _inside(model: ModelSample) -> list[str]:
-    figures = (
-        (model.running, "running", form.count),
-        (model.waiting, "waiting", form.count),
-        (model.kv_cache_percent, "KV cache", form.percent),
-        (model.tokens_per_s, "tokens/s", form.number),
-        (model.responses_per_s, "responses/s", form.number),
-        (model.first_response_ms, "first response", form.milliseconds),
-        (model.between_responses_ms, "between responses", form.milliseconds),
-        (model.p95_ms, "p95", form.milliseconds),
-    )
-    return [f"{name} {write(value)}" for value, name, write in figures if value is not None]
